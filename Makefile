@@ -1,0 +1,46 @@
+# Two commands are enough: `make demo` and `make test`. Both set up what they need in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check fast schemas bench lock clean
+
+demo: $(READY)
+	$(BIN)/spool demo
+
+test: check
+	$(BIN)/pytest -n auto --dist loadgroup
+
+# The part of the suite for every save: no long runs, no real agents.
+fast: $(READY)
+	$(BIN)/pytest -n auto -q -m "not slow" --ignore tests/harnesses
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+schemas: $(READY)
+	$(BIN)/python docs/schemas/make.py
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+# What tests use is locked in requirements/dev.txt; `make lock` renews it.
+$(READY): pyproject.toml requirements/dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $(READY)
+
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet pip-tools
+	.venv-lock/bin/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --extra dev --output-file requirements/dev.txt pyproject.toml
+	rm -rf .venv-lock
+
+clean:
+	rm -rf .venv .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis

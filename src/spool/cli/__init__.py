@@ -1,0 +1,1 @@
+"""The command line: click commands, and the one place where the parts are put together."""

@@ -1,0 +1,53 @@
+"""`spool config`: shows the settings in force, and where each value came from."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from spool.cli.target import resolve_settings
+from spool.domain.settings import DURATIONS, NAMES
+from spool.errors import UsageError
+from spool.host.config import PROJECT_FILE, user_file
+from spool.sources.project import find_project
+
+
+@click.command("config")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.help_option("-h", "--help")
+def config(as_json: bool) -> None:
+    """Show the settings in force, and where each value comes from.
+
+    They are read from .spool/config.toml, the user's config.toml and SPOOL_* variables, and flags come last.
+    """
+    root = _root()
+    resolved = resolve_settings(root, {})
+    values = {name: getattr(resolved.settings, name) for name in NAMES}
+    if as_json:
+        rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
+        tables = resolved.settings.harnesses
+        click.echo(msgspec.json.format(msgspec.json.encode({**rows, "harnesses": tables}), indent=2).decode())
+        return
+    width = max(map(len, NAMES))
+    shown = {name: _shown(name, value) for name, value in values.items()}
+    value_width = max(map(len, shown.values()))
+    for name in NAMES:
+        click.echo(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}")
+    for name, table in resolved.settings.harnesses.items():
+        click.echo(f"[harnesses.{name}]  {msgspec.json.encode(table).decode()}")
+    click.echo(f"\nFiles: {(root or Path()) / PROJECT_FILE}\n       {user_file()}", err=True)
+
+
+def _root() -> Path | None:
+    try:
+        return find_project(Path.cwd()).root
+    except UsageError:
+        return None
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g} s" if name in DURATIONS else str(value)

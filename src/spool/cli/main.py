@@ -1,0 +1,87 @@
+"""`spool`: finds the command, and is the one edge at which errors become exit codes."""
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from spool import __version__
+from spool.errors import SpoolError
+
+_COMMANDS = {
+    "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
+    "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
+    "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
+    "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
+}
+
+
+class Commands(click.Group):
+    """Loads a command only when it is asked for, so that `spool ralph --status` loads little."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names, in the order of the help."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Load one command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a wrong table is our own mistake
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted.",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="spool", message="%(prog)s %(version)s")
+def spool() -> None:
+    """Run coding agents in a loop, unattended, until the work is really done."""
+
+
+def run() -> int:
+    """Run the command line and return the exit code."""
+    _forgive_odd_characters()
+    try:
+        code = spool.main(prog_name="spool", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except SpoolError as error:
+        complain(str(error), error.hint)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "")
+        return 1
+
+
+def complain(message: str, hint: str) -> None:
+    """Tell a person what is wrong and what to do, in one line each, on standard error."""
+    click.echo(f"spool: {message}", err=True)
+    if hint:
+        click.echo(f"  {hint}", err=True)
+
+
+def _forgive_odd_characters() -> None:
+    """Never let a character that the terminal cannot show end a loop."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,67 @@
+"""Options that stand in groups in the help, and types that several commands share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from spool.domain.settings import seconds
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class GroupedOption(click.Option):
+    """An option that knows under which heading of the help it stands."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command whose help is grouped and ends with examples."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section per group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in sorted(self.get_params(ctx), key=lambda param: not isinstance(param, GroupedOption)):
+            row = param.get_help_record(ctx)
+            if isinstance(param, click.Option) and row is not None:
+                groups.setdefault(getattr(param, "group", "Help"), []).append(row)
+        for name, rows in groups.items():
+            with formatter.section(name):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, then the epilog."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"  {example}\n")
+        super().format_epilog(ctx, formatter)
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, or `30s`, `15m`, `2h`."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a duration."""
+        try:
+            return seconds(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def option(group: str) -> Callable[..., Callable[[_Function], _Function]]:
+    """Return a decorator like `click.option` for options of one group."""
+
+    def decorate(*names: str, **kwargs: Any) -> Callable[[_Function], _Function]:
+        return click.option(*names, cls=GroupedOption, group=group, **kwargs)
+
+    return decorate

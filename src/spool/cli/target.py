@@ -1,0 +1,83 @@
+"""Finds out which change a person means, and which settings hold for it."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
+from spool.domain.settings import Layer, Resolved, Settings, merge
+from spool.errors import SpoolError, UsageError
+from spool.host.config import read_layers
+from spool.sources.project import Project, find_project
+
+
+def pick_change(query: str | None, module: str | None, *, interactive: bool) -> tuple[Project, str]:
+    """Return the project and the change that is meant; ask only if somebody is there to answer."""
+    project = find_project(Path.cwd())
+    if query is not None:
+        change_id = project.resolve(query)
+        if module is not None and change_id not in {info.id for info in project.in_module(module)}:
+            raise UsageError(f"change '{change_id}' is not in module '{module}'")
+        return project, change_id
+    candidates = project.changes() if module is None else project.in_module(module)
+    if not candidates:
+        where = f"module '{module}'" if module is not None else "this project"
+        raise UsageError(f"there is no active change in {where}", hint=NO_CHANGES_HINT)
+    if not interactive:
+        raise UsageError(
+            "--change is required when nobody can be asked",
+            hint=f"active changes: {', '.join(i.id for i in candidates)}",
+        )
+    return project, ask_for_change(candidates)
+
+
+def ask_for_change(candidates: list[ChangeInfo]) -> str:
+    """Let a person pick a change with arrow keys or by typing part of its name."""
+    import questionary
+
+    choices = [questionary.Choice(title=_row(info), value=info.id) for info in candidates]
+    answer = questionary.select(
+        "Which change?",
+        choices=choices,
+        default=choices[0],
+        use_search_filter=True,
+        use_jk_keys=False,
+        instruction="(arrows to move, type to search)",
+    ).ask()
+    if answer is None:
+        raise click.Abort
+    return str(answer)
+
+
+def _row(info: ChangeInfo) -> str:
+    progress = f"{info.done}/{info.total}" if info.total else "no tasks"
+    title = "" if info.title == info.id else f"  {info.title}"
+    return f"{info.id}  [{progress}]{title}"
+
+
+def load_settings(root: Path | None, flags: dict[str, Any]) -> Settings:
+    """Return the settings in force for a project."""
+    return resolve_settings(root, flags).settings
+
+
+def resolve_settings(root: Path | None, flags: dict[str, Any]) -> Resolved:
+    """Return the settings in force, with the origin of each."""
+    layers = read_layers(root, os.environ)
+    layers += [Layer(f"--{name.replace('_', '-')}", {name: value}) for name, value in flags.items()]
+    return merge(layers)
+
+
+def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Complete --change in a shell; a failing completion is an empty one."""
+    try:
+        return [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
+    except (SpoolError, OSError):
+        return []
+
+
+def invoked_as() -> list[str]:
+    """Return the command line of this process, as a person would type it."""
+    return ["spool", *sys.argv[1:]]

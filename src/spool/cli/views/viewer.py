@@ -1,0 +1,93 @@
+"""Follows the journal in a thread of its own: a slow, stopped or dead reader of our output harms no loop."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from spool.domain.events import Event, RunEnded
+from spool.host.journal import JournalReader
+
+_TICK_S = 0.5
+
+
+class View(Protocol):
+    """Shows events to a person."""
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        ...
+
+    def tick(self) -> None:
+        """Time has passed."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Viewer:
+    """The thread between the journal and a view."""
+
+    def __init__(self, journal: Path, offset: int, view: View) -> None:
+        self._reader = JournalReader(journal, offset=offset)
+        self._view = view
+        self._grown = threading.Event()
+        self._over = False
+        self._thread = threading.Thread(target=self._follow, name="view", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._grown.set()
+        self._thread.join()
+
+    def notice(self) -> None:
+        """Something was written."""
+        self._grown.set()
+
+    def _follow(self) -> None:
+        try:
+            self._show_all()
+            self._view.close()
+        except BrokenPipeError:
+            # The reader went away: the view ends, the loop does not. What Python still holds must not complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
+
+    def _show_all(self) -> None:
+        while True:
+            self._grown.wait(_TICK_S)
+            self._grown.clear()
+            over = self._over
+            for event in self._reader.read():
+                self._view.show(event)
+                if isinstance(event, RunEnded):
+                    return
+            if over:
+                return
+            self._view.tick()
+
+
+def make_view(kind: str, *, verbose: bool) -> View:
+    """Return the view that fits what was asked for and where the output goes."""
+    if kind == "JSON":
+        from spool.cli.views.lines import JsonView
+
+        return JsonView()
+    if kind == "STREAM" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from spool.cli.views.live import LiveView
+
+        return LiveView(verbose=verbose)
+    from spool.cli.views.lines import PlainView
+
+    return PlainView(stream=kind == "STREAM", verbose=verbose)

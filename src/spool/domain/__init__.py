@@ -1,0 +1,1 @@
+"""Values and decisions. Nothing here does I/O or reads a clock."""

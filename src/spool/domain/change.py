@@ -1,0 +1,104 @@
+"""Changes: the written unit of work, and how a person names one."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.errors import UsageError
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_NUMBERED = re.compile(r"(\d+)-(\d+)(?:_(.+))?")
+
+
+class ChangeInfo(msgspec.Struct, frozen=True):
+    """What a picker needs to know of a change."""
+
+    id: str
+    source: str
+    title: str = ""
+    done: int = 0
+    total: int = 0
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change as it stands now: its texts, read anew for each iteration."""
+
+    id: str
+    source: str
+    directory: str
+    proposal: str
+    tasks: str | None = None
+    module: str | None = None
+    module_text: str = ""
+
+
+def check_id(change_id: str) -> str:
+    """Return the id if it can safely name a directory; nothing on disk is touched before this."""
+    if not _SAFE_ID.fullmatch(change_id):
+        raise UsageError(
+            f"'{one_line(change_id, 60)}' is not a change id",
+            hint="an id is made of letters, digits, '.', '_' and '-', such as 002-01_add-ralph-loop",
+        )
+    return change_id
+
+
+def module_of(change_id: str) -> str | None:
+    """Return the module that a numbered change belongs to: `002` for `002-01_add-ralph-loop`."""
+    numbered = _NUMBERED.fullmatch(change_id)
+    return numbered[1] if numbered else None
+
+
+def same_module(left: str, right: str) -> bool:
+    """Whether two module ids mean the same module: `2` is `002`."""
+    return left == right or (left.isdigit() and right.isdigit() and int(left) == int(right))
+
+
+def matching(query: str, ids: Iterable[str]) -> list[str]:
+    """Return the ids that a person may mean: the exact one, else by number, by slug, by the start of either."""
+    known = sorted(ids)
+    if query in known:
+        return [query]
+    for rule in (_same_number, _same_slug, str.startswith, _slug_starts):
+        found = [one for one in known if rule(one, query)]
+        if found:
+            return found
+    return []
+
+
+def resolve(query: str, ids: Iterable[str]) -> str:
+    """Return the one id that the query means, or say which there are."""
+    check_id(query)
+    known = sorted(ids)
+    found = matching(query, known)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"'{query}' could mean any of: {', '.join(found)}", hint="give more of the id")
+    if not known:
+        raise UsageError(f"there is no change '{query}', nor any other active change here", hint=NO_CHANGES_HINT)
+    raise UsageError(f"there is no change '{query}'", hint=f"active changes: {', '.join(known)}")
+
+
+NO_CHANGES_HINT = "a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/"
+
+
+def _same_number(change_id: str, query: str) -> bool:
+    wanted, numbered = _NUMBERED.fullmatch(query), _NUMBERED.fullmatch(change_id)
+    if not wanted or not numbered or wanted[3]:
+        return False
+    return (int(wanted[1]), int(wanted[2])) == (int(numbered[1]), int(numbered[2]))
+
+
+def _slug(change_id: str) -> str:
+    numbered = _NUMBERED.fullmatch(change_id)
+    return (numbered[3] or "") if numbered else change_id
+
+
+def _same_slug(change_id: str, query: str) -> bool:
+    return _slug(change_id) == query
+
+
+def _slug_starts(change_id: str, query: str) -> bool:
+    return _slug(change_id).startswith(query)

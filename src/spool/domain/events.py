@@ -1,0 +1,108 @@
+"""The facts that a runner emits. Everything a person sees is a view of them."""
+
+from datetime import datetime
+
+import msgspec
+
+from spool.domain.state import SCHEMA, IterationRecord
+from spool.domain.stream import StreamEvent, Usage
+from spool.domain.verdict import Limits, Status
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of the events: the journal fills in when, in which order and in which run one happened."""
+
+    at: datetime | None = None
+    seq: int = 0
+    run_id: str = ""
+
+
+class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
+    """A runner has begun, or goes on with, a loop."""
+
+    schema: int = SCHEMA
+    change: str
+    harness: str
+    model: str | None
+    limits: Limits
+    iteration: int
+    """The number of iterations that earlier runs have made."""
+
+
+class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):
+    """An agent is about to be started."""
+
+    iteration: int
+    run_iteration: int
+    max_iterations: int | None
+    prompt: str
+    """Path of the file that holds exactly what the agent gets."""
+
+
+class AgentEvent(_Event, frozen=True, kw_only=True, tag="AgentEvent"):
+    """Something the agent said or did."""
+
+    iteration: int
+    event: StreamEvent
+
+
+class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
+    """An iteration is over and on disk."""
+
+    record: IterationRecord
+
+
+class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
+    """The loop waits: for a rate limit, or between errors."""
+
+    seconds: float
+    until: datetime
+    reason: str
+
+
+class Warned(_Event, frozen=True, kw_only=True, tag="Warning"):
+    """Something a person should know, though the loop goes on."""
+
+    message: str
+
+
+class StopRequested(_Event, frozen=True, kw_only=True, tag="StopRequested"):
+    """Somebody asked the loop to stop."""
+
+    by: str
+    forced: bool = False
+
+
+class Complete(_Event, frozen=True, kw_only=True, tag="Complete"):
+    """The change is done."""
+
+    iterations: int
+    usage: Usage = Usage()
+
+
+class Error(_Event, frozen=True, kw_only=True, tag="Error"):
+    """The loop ends without its work being done."""
+
+    reason: str
+
+
+class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
+    """The runner is about to leave; always the last event of a run."""
+
+    status: Status
+    reason: str
+    exit_code: int
+
+
+Event = (
+    RunStarted
+    | IterationStarted
+    | AgentEvent
+    | IterationEnded
+    | Waiting
+    | Warned
+    | StopRequested
+    | Complete
+    | Error
+    | RunEnded
+)

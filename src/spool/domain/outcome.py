@@ -1,0 +1,158 @@
+"""What happened in an iteration: facts in, one typed outcome out."""
+
+import signal
+from enum import StrEnum
+
+import msgspec
+
+from spool.domain.promise import Claim, PromiseReading
+from spool.domain.stream import ErrorKind, Failure, Usage
+from spool.domain.text import one_line
+
+
+class OutcomeKind(StrEnum):
+    """The ways in which an iteration can end."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    NO_PROMISE = "no promise"
+    HARNESS_ERROR = "harness error"
+    TIMEOUT = "timeout"
+    IDLE = "idle"
+    RATE_LIMITED = "rate limited"
+    PERMISSION_DENIED = "permission denied"
+    INTERRUPTED = "interrupted"
+    OUTPUT_LIMIT = "output limit"
+
+
+class StopCause(StrEnum):
+    """Why the runner told the agent to stop."""
+
+    PERSON = "person"
+    WALL = "wall"
+    IDLE = "idle"
+    OUTPUT = "output"
+    PROMISED = "promised"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine saw of one iteration, before anything is decided."""
+
+    exit_code: int | None
+    reading: PromiseReading = PromiseReading()
+    stopped: StopCause | None = None
+    failure: Failure | None = None
+    rate_limited_retry_s: float | None = None
+    """Set while the agent was itself waiting for a rate limit when it ended."""
+    denied: tuple[str, ...] = ()
+    changed_files: int | None = None
+    truncated: bool = False
+    usage: Usage = Usage()
+    stderr_tail: str = ""
+    duration_s: float = 0.0
+    strays: int = 0
+    """Processes that the agent left behind and that were ended with it."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened, in one word and one reason."""
+
+    kind: OutcomeKind
+    reason: str = ""
+    exit_code: int | None = None
+    retry_after_s: float | None = None
+    resets_at: float | None = None
+    note: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether this counts towards too many errors in a row: the agent could not do its work."""
+        return self.kind in _ERRORS
+
+
+_ERRORS = {
+    OutcomeKind.HARNESS_ERROR,
+    OutcomeKind.TIMEOUT,
+    OutcomeKind.IDLE,
+    OutcomeKind.PERMISSION_DENIED,
+    OutcomeKind.OUTPUT_LIMIT,
+}
+
+_STOPPED = {
+    StopCause.PERSON: (OutcomeKind.INTERRUPTED, "stopped on request"),
+    StopCause.WALL: (OutcomeKind.TIMEOUT, "ran longer than the iteration timeout"),
+    StopCause.IDLE: (OutcomeKind.IDLE, "printed nothing for the idle timeout"),
+    StopCause.OUTPUT: (OutcomeKind.OUTPUT_LIMIT, "printed more than the output limit"),
+}
+
+
+def classify(facts: Facts) -> Outcome:
+    """Return the outcome that the facts add up to. The exit code says little, so it comes last."""
+    if facts.stopped in (StopCause.WALL, StopCause.IDLE) and facts.rate_limited_retry_s is not None:
+        waited = Failure(message="was still waiting for a rate limit", retry_after_s=facts.rate_limited_retry_s)
+        return _rate_limited(facts, waited)
+    if facts.stopped in _STOPPED:
+        kind, reason = _STOPPED[facts.stopped]
+        return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
+    if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
+        return _rate_limited(facts, facts.failure)
+    if facts.denied and not facts.changed_files:
+        return Outcome(
+            kind=OutcomeKind.PERMISSION_DENIED,
+            reason=f"was refused {_listed(facts.denied)}",
+            exit_code=facts.exit_code,
+            note="run with --allow-all, or allow the tools in the agent's own settings",
+        )
+    if facts.failure is not None:
+        return Outcome(
+            kind=OutcomeKind.HARNESS_ERROR, reason=one_line(facts.failure.message, 400), exit_code=facts.exit_code
+        )
+    return _judge_promise(facts)
+
+
+def _judge_promise(facts: Facts) -> Outcome:
+    kept = facts.reading.kept
+    note = "" if facts.stopped is None else "did not exit after its promise and was ended"
+    if kept is not None and kept.claim is Claim.COMPLETE:
+        return Outcome(kind=OutcomeKind.COMPLETED, exit_code=facts.exit_code, note=note)
+    if kept is not None:
+        return Outcome(kind=OutcomeKind.FAILED, reason=kept.reason, exit_code=facts.exit_code, note=note)
+    if facts.exit_code != 0:
+        return Outcome(kind=OutcomeKind.HARNESS_ERROR, reason=_exit_words(facts), exit_code=facts.exit_code)
+    return Outcome(kind=OutcomeKind.NO_PROMISE, reason=_veto_words(facts), exit_code=facts.exit_code)
+
+
+def _rate_limited(facts: Facts, failure: Failure) -> Outcome:
+    return Outcome(
+        kind=OutcomeKind.RATE_LIMITED,
+        reason=one_line(failure.message, 400),
+        exit_code=facts.exit_code,
+        retry_after_s=failure.retry_after_s,
+        resets_at=failure.resets_at,
+    )
+
+
+def _exit_words(facts: Facts) -> str:
+    said = f": {facts.stderr_tail}" if facts.stderr_tail else ""
+    code = facts.exit_code
+    if code is not None and code < 0:
+        return f"was ended by {_signal_name(-code)}{said}"
+    return f"exited with code {code}{said}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _veto_words(facts: Facts) -> str:
+    if not facts.reading.vetoes:
+        return ""
+    return f"a promise did not count: {facts.reading.vetoes[-1].why}"
+
+
+def _listed(tools: tuple[str, ...]) -> str:
+    names = list(dict.fromkeys(tools))
+    return ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")

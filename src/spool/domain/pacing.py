@@ -1,0 +1,38 @@
+"""How long to wait before the next try. A strategy returns seconds and does no waiting."""
+
+from collections.abc import Callable
+
+PAUSE_FROM = 3
+"""Errors in a row before the loop pauses at all: one or two are ordinary."""
+
+LONGEST_WAIT_S = 6 * 3_600.0
+"""However far away a reset is said to be, look again after this time."""
+
+
+def error_pause_s(errors_in_row: int, *, base_s: float, longest_s: float = 60.0) -> float:
+    """Return the pause after so many failed iterations in a row: growing from the third on."""
+    if errors_in_row < PAUSE_FROM:
+        return 0.0
+    return float(min(longest_s, base_s * 2 ** min(errors_in_row - PAUSE_FROM, 30)))
+
+
+def rate_limit_wait_s(
+    waits_in_row: int,
+    *,
+    now: float,
+    retry_after_s: float | None,
+    resets_at: float | None,
+    jitter: Callable[[], float],
+    base_s: float = 30.0,
+    longest_s: float = 3_600.0,
+) -> float:
+    """Return how long to wait for a rate limit: until its reset where the agent told it, else longer each time.
+
+    `jitter` gives a number from 0 to 1; loops that were limited together must not come back together.
+    """
+    spread = 1.0 + 0.1 * jitter()
+    if resets_at is not None and resets_at > now:
+        return min(LONGEST_WAIT_S, resets_at - now) + spread
+    if retry_after_s is not None:
+        return min(LONGEST_WAIT_S, max(1.0, retry_after_s)) * spread
+    return float(min(longest_s, base_s * 2 ** min(waits_in_row, 20))) * spread

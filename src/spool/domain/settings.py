@@ -1,0 +1,124 @@
+"""What a person can set, and where each value came from."""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.errors import UsageError
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
+TABLES = "harnesses"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting with its default. Times are in seconds; 0 lifts a limit."""
+
+    harness: str = "opencode"
+    model: str | None = None
+    min_iterations: int = 1
+    max_iterations: int = 50
+    completion_promise: str = "COMPLETE"
+    allow_all: bool = False
+    fail_fast: bool = False
+    auto_commit: bool = False
+    stream: bool = True
+    iteration_timeout: float = 7_200.0
+    idle_timeout: float = 1_800.0
+    command_timeout: float = 30.0
+    error_threshold: int = 10
+    error_pause: float = 1.0
+    promise_grace: float = 20.0
+    output_limit_mb: int = 4_096
+    harnesses: dict[str, dict[str, Any]] = {}
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """Settings from one place."""
+
+    origin: str
+    values: Mapping[str, Any]
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """The settings in force, and the origin of each."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace"))}
+NAMES = tuple(name for name in _TYPES if name != TABLES)
+
+
+def merge(layers: list[Layer]) -> Resolved:
+    """Lay settings over each other, the last layer on top, and check the result."""
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(_TYPES, "default")
+    for layer in layers:
+        for name, raw in layer.values.items():
+            values[name] = _merged_tables(values, raw, layer) if name == TABLES else _checked(name, raw, layer)
+            origins[name] = layer.origin
+    settings = Settings(**values)
+    _check(settings, origins)
+    return Resolved(settings, origins)
+
+
+def seconds(raw: object) -> float:
+    """Read a duration: a number of seconds, or `90s`, `30m`, `2h`."""
+    if isinstance(raw, int | float) and not isinstance(raw, bool):
+        number = float(raw)
+    else:
+        found = _DURATION.fullmatch(str(raw).strip().lower())
+        if not found:
+            raise ValueError(f"'{one_line(str(raw), 40)}' is not a duration such as 90, 30s, 15m or 2h")
+        number = float(found[1]) * _UNITS[found[2]]
+    if not 0 <= number < 1e9:
+        raise ValueError("a duration is neither negative nor endless")
+    return number
+
+
+def _checked(name: str, raw: object, layer: Layer) -> object:
+    if name not in _TYPES:
+        near = get_close_matches(name, _TYPES, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
+        raise UsageError(f"{layer.origin} sets '{one_line(name, 60)}', which is no setting", hint=hint)
+    try:
+        if name in DURATIONS:
+            return seconds(raw)
+        return msgspec.convert(raw, _TYPES[name], strict=False)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise UsageError(f"{layer.origin}: {name} is wrong: {error}") from None
+
+
+def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
+    try:
+        added = msgspec.convert(raw, dict[str, dict[str, Any]])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{layer.origin}: [{TABLES}] is wrong: {error}") from None
+    return {**values.get(TABLES, {}), **added}
+
+
+def _check(settings: Settings, origins: Mapping[str, str]) -> None:
+    def refuse(name: str, why: str) -> None:
+        raise UsageError(f"{origins[name]}: {name} {why}")
+
+    for name in ("min_iterations", "max_iterations", "error_threshold", "output_limit_mb"):
+        if getattr(settings, name) < 0:
+            refuse(name, "cannot be negative")
+    if settings.max_iterations and settings.min_iterations > settings.max_iterations:
+        refuse("min_iterations", f"is more than max_iterations ({settings.max_iterations})")
+    if not settings.command_timeout:
+        refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
+    promise = settings.completion_promise
+    if not promise.strip():
+        refuse("completion_promise", "cannot be empty")
+    if "<" in promise or ">" in promise:
+        refuse("completion_promise", "cannot contain '<' or '>': it is written between tags")
+    if " ".join(promise.split()).partition(":")[0] == "FAILED":
+        refuse("completion_promise", "cannot be FAILED: that is how an agent says that it gave up")

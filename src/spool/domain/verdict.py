@@ -1,0 +1,109 @@
+"""What the loop decides after an iteration. Pure: every scenario of the specification is one row of a table test."""
+
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.pacing import error_pause_s, rate_limit_wait_s
+
+
+class Status(StrEnum):
+    """Where a loop stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STUCK = "stuck"
+    STOPPED = "stopped"
+
+
+class ExitCode(IntEnum):
+    """What the command tells the shell."""
+
+    COMPLETE = 0
+    FAILED = 1
+    USAGE = 2
+    EXHAUSTED = 3
+    STUCK = 4
+    INTERRUPTED = 130
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a loop ends though its work is not done. All count per run."""
+
+    min_iterations: int = 1
+    max_iterations: int | None = 50
+    error_threshold: int = 10
+    error_pause_s: float = 1.0
+    fail_fast: bool = False
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """How far this run has come, the iteration that just ended included."""
+
+    run_iterations: int
+    errors_in_row: int = 0
+    waits_in_row: int = 0
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """Go on with the next iteration, after a pause."""
+
+    pause_s: float = 0.0
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Wait out a rate limit; the iteration is not spent."""
+
+    seconds: float
+    reason: str
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """End the loop."""
+
+    status: Status
+    reason: str
+    exit_code: ExitCode
+
+
+Verdict = Continue | Wait | Finish
+
+
+def advance(tally: Tally, outcome: Outcome) -> Tally:
+    """Count an iteration that has just ended. A rate limit spends none and breaks no row of errors."""
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        return msgspec.structs.replace(tally, waits_in_row=tally.waits_in_row + 1)
+    errors = tally.errors_in_row + 1 if outcome.is_error else 0
+    return Tally(run_iterations=tally.run_iterations + 1, errors_in_row=errors)
+
+
+def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Verdict:
+    """Decide what follows an iteration of `spool ralph`."""
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        seconds = rate_limit_wait_s(
+            tally.waits_in_row - 1,
+            now=now,
+            retry_after_s=outcome.retry_after_s,
+            resets_at=outcome.resets_at,
+            jitter=jitter,
+        )
+        return Wait(seconds, outcome.reason)
+    if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
+        return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
+    if outcome.kind is OutcomeKind.COMPLETED and tally.run_iterations >= limits.min_iterations:
+        return Finish(Status.DONE, "the agent kept its promise", ExitCode.COMPLETE)
+    if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
+        reason = f"{tally.errors_in_row} failed iterations in a row, the last: {_words(outcome)}"
+        return Finish(Status.STUCK, reason, ExitCode.STUCK)
+    if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
+        return Finish(Status.STUCK, f"all {limits.max_iterations} iterations are used up", ExitCode.EXHAUSTED)
+    return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
+
+
+def _words(outcome: Outcome) -> str:
+    said = f"{outcome.kind}: {outcome.reason}" if outcome.reason else str(outcome.kind)
+    return said if outcome.is_error or outcome.exit_code in (0, None) else f"{said} (exit code {outcome.exit_code})"

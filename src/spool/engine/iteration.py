@@ -1,0 +1,244 @@
+"""One iteration: starts an agent, follows what it prints, ends it when it must end, and gathers the facts."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from spool.domain.invocation import Invocation
+from spool.domain.outcome import Facts, StopCause
+from spool.domain.promise import PromiseReader
+from spool.domain.stream import (
+    Denied,
+    Done,
+    ErrorKind,
+    Failure,
+    Message,
+    Retry,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
+from spool.domain.text import one_line
+from spool.engine.ports import Agent, Agents, Clock, Decoder
+from spool.engine.stop import Stop
+
+TICK_S = 0.25
+_READ_TURN = 8 << 20
+"""Bytes read before other tasks get a turn, so that a stop is seen while an agent prints gigabytes."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long an agent may take, and how much it may print."""
+
+    iteration_s: float | None = 7_200.0
+    idle_s: float | None = 1_800.0
+    promise_grace_s: float = 20.0
+    output_bytes: int = 4 << 30
+
+
+class Transcript:
+    """Turns an agent's output into events, and keeps the few facts that the outcome needs."""
+
+    def __init__(self, decoder: Decoder, reader: PromiseReader, tell: Callable[[StreamEvent], None]) -> None:
+        self._decoder = decoder
+        self._reader = reader
+        self._tell = tell
+        self._spoke = False
+        self.usage = Usage()
+        self.failure: Failure | None = None
+        self.rate_limited_retry_s: float | None = None
+        self.denied: list[str] = []
+        self.reader_closed = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next piece of output."""
+        self._take(self._decoder.feed(chunk))
+
+    def pause(self) -> None:
+        """The agent is silent for now."""
+        self._take(self._decoder.pause())
+
+    def finish(self, stderr: str) -> None:
+        """The output is over."""
+        self._take(self._decoder.finish(stderr))
+        if self.failure is not None:
+            incomplete = self.failure.error is ErrorKind.INCOMPLETE
+            self._reader.veto("the agent's output is incomplete" if incomplete else "the agent ended with an error")
+
+    @property
+    def promised(self) -> bool:
+        """Whether a promise stands now."""
+        return self._reader.current().kept is not None
+
+    def disbelieve(self, why: str) -> None:
+        """Take no promise from now on."""
+        self._reader.veto(why)
+        self.reader_closed = True
+
+    def _take(self, events: Iterable[StreamEvent]) -> None:
+        for event in events:
+            self._note(event)
+            self._tell(event)
+
+    def _note(self, event: StreamEvent) -> None:
+        match event:
+            case Message(subagent=False) if not self.reader_closed:
+                self._spoke = True
+                self._reader.feed(event.text)
+                if not event.partial:
+                    self._reader.end_message()
+            case ToolUse(subagent=False):
+                self._reader.tool_used()
+            case Retry():
+                self.rate_limited_retry_s = (event.delay_s or 0.0) if event.rate_limited else None
+            case Denied():
+                self.denied.append(event.tool)
+            case Failure():
+                self.failure = event
+            case Done():
+                self.usage = event.usage
+                if event.content and not self._spoke and not self.reader_closed:
+                    self._reader.feed(event.content)
+                    self._reader.end_message()
+            case ToolResult() | Message() | ToolUse():
+                pass
+        if not isinstance(event, Retry):
+            self.rate_limited_retry_s = None
+
+
+class Watch:
+    """Counts an agent's time in ticks, so that a suspended machine or a stopped runner causes no instant timeout."""
+
+    def __init__(self, patience: Patience, clock: Clock) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._last = clock.monotonic()
+        self._quiet_s = 0.0
+        self.elapsed_s = 0.0
+
+    def tick(self, *, heard: bool) -> None:
+        """Note the time that has passed since the last tick; a gap counts as two ticks at most."""
+        now = self._clock.monotonic()
+        passed = min(max(0.0, now - self._last), 2 * TICK_S)
+        self._last = now
+        self.elapsed_s += passed
+        self._quiet_s = 0.0 if heard else self._quiet_s + passed
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the agent has been silent for a moment."""
+        return self._quiet_s >= TICK_S
+
+    def verdict(self, *, promised: bool, printed: int) -> StopCause | None:
+        """Return why the agent must end now, if it must."""
+        if printed > self._patience.output_bytes:
+            return StopCause.OUTPUT
+        if promised and self._quiet_s >= self._patience.promise_grace_s:
+            return StopCause.PROMISED
+        if self._patience.iteration_s and self.elapsed_s >= self._patience.iteration_s:
+            return StopCause.WALL
+        if self._patience.idle_s and self._quiet_s >= self._patience.idle_s:
+            return StopCause.IDLE
+        return None
+
+
+async def run_agent(
+    agents: Agents,
+    invocation: Invocation,
+    transcript: Transcript,
+    reader: PromiseReader,
+    *,
+    iteration: int,
+    prompt: str,
+    patience: Patience,
+    clock: Clock,
+    stop: Stop,
+) -> Facts:
+    """Run one agent to its end and return what was seen."""
+    started = clock.monotonic()
+    wake = asyncio.Event()
+    with stop.waking(wake.set):
+        async with agents.start(invocation, iteration=iteration, prompt=prompt, wake=wake.set) as agent:
+            stopped = await _follow(agent, transcript, Watch(patience, clock), stop, wake)
+            await _drain(agent, transcript)
+            stderr = agent.stderr_tail()
+            if agent.truncated:
+                transcript.disbelieve("the agent's output was cut while it was read")
+            transcript.finish(stderr)
+            return Facts(
+                exit_code=agent.exit_code,
+                reading=reader.finish(),
+                stopped=stopped,
+                failure=transcript.failure,
+                rate_limited_retry_s=transcript.rate_limited_retry_s,
+                denied=tuple(transcript.denied),
+                truncated=agent.truncated,
+                usage=transcript.usage,
+                stderr_tail=_last_line(stderr),
+                duration_s=clock.monotonic() - started,
+                strays=agent.strays,
+            )
+
+
+def _last_line(stderr: str) -> str:
+    return one_line(next((line for line in reversed(stderr.splitlines()) if line.strip()), ""), 300)
+
+
+async def _follow(
+    agent: Agent, transcript: Transcript, watch: Watch, stop: Stop, wake: asyncio.Event
+) -> StopCause | None:
+    """Read until the agent is gone; return why it was told to stop, if it was."""
+    stopped: StopCause | None = None
+    seen = 0
+    while not agent.exited:
+        wake.clear()
+        _read_turn(agent, transcript)
+        watch.tick(heard=agent.bytes_seen != seen)
+        seen = agent.bytes_seen
+        if watch.quiet:
+            transcript.pause()
+        if stopped is None:
+            stopped = _must_stop(agent, transcript, watch, stop)
+        if stop.forced:
+            agent.kill()
+        if not agent.exited:
+            await _nap(wake)
+    return stopped
+
+
+def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, stop: Stop) -> StopCause | None:
+    promised = watch.quiet and transcript.promised
+    cause = StopCause.PERSON if stop.requested else watch.verdict(promised=promised, printed=agent.bytes_seen)
+    if cause is None:
+        return None
+    # claude, told to stop in the middle of a tool call, promised COMPLETE in 7 of 8 runs.
+    if cause is not StopCause.PROMISED:
+        transcript.disbelieve("made after the agent was told to stop")
+    agent.stop()
+    return cause
+
+
+def _read_turn(agent: Agent, transcript: Transcript) -> bool:
+    """Read what there is, up to a turn's worth; return whether there may be more."""
+    taken = 0
+    while taken < _READ_TURN:
+        chunk = agent.read()
+        if not chunk:
+            return False
+        transcript.feed(chunk)
+        taken += len(chunk)
+    return True
+
+
+async def _drain(agent: Agent, transcript: Transcript) -> None:
+    while _read_turn(agent, transcript):
+        await asyncio.sleep(0)
+
+
+async def _nap(wake: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(wake.wait(), TICK_S)
+    except TimeoutError:
+        return

@@ -1,0 +1,286 @@
+"""The loop: iteration after iteration, until the verdict says that it is over.
+
+Facts, decision and effect stay apart: `iteration` gathers facts, `domain.outcome` names them, the plan's verdict
+decides, and this module acts on it.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar, assert_never
+
+import msgspec
+
+from spool.domain.events import (
+    AgentEvent,
+    Complete,
+    Error,
+    IterationEnded,
+    IterationStarted,
+    RunEnded,
+    RunStarted,
+    StopRequested,
+    Waiting,
+    Warned,
+)
+from spool.domain.invocation import AgentRequest
+from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
+from spool.domain.promise import PromiseReader
+from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase
+from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tally, Verdict, Wait, advance
+from spool.engine.iteration import Patience, Transcript, run_agent
+from spool.engine.ports import Harness, Ports
+from spool.engine.stop import Stop
+from spool.errors import CommandFailed, CommandTimeout, SpoolError
+
+_Result = TypeVar("_Result")
+_WAIT_SLICE_S = 30.0
+STOP_GRACE_S = 0.4
+"""How long a git command may still take once a stop is requested: a stop is to be obeyed within half a second."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where in the loop the next iteration is."""
+
+    iteration: int
+    run_iteration: int
+
+
+class Plan(Protocol):
+    """In what `ralph` and `run` differ: what comes next, and how it is judged."""
+
+    @property
+    def promise(self) -> str:
+        """The text that means completion."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """When to give up."""
+        ...
+
+    async def prompt(self, place: Place) -> str:
+        """Return what the agent gets to read."""
+        ...
+
+    def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
+        """Decide what follows."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agency:
+    """Which agent is used, and how."""
+
+    harness: Harness
+    directory: str
+    patience: Patience
+    model: str | None = None
+    allow_all: bool = False
+    is_root: bool = False
+    auto_commit: bool = False
+
+
+class Loop:
+    """Drives one run."""
+
+    def __init__(self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState) -> None:
+        self._plan = plan
+        self._agency = agency
+        self._ports = ports
+        self._stop = stop
+        self._state = state
+        self._tally = Tally(run_iterations=0)
+
+    async def run(self) -> Finish:
+        """Run to the end; whatever the end is, it is on disk and in the journal."""
+        self._save(status=Status.RUNNING, phase=Phase.STARTING)
+        self._ports.emit(
+            RunStarted(
+                change=self._state.change,
+                harness=self._agency.harness.name,
+                model=self._agency.model,
+                limits=self._plan.limits,
+                iteration=self._state.iteration,
+            )
+        )
+        with self._stop.waking(self._tell_stop):
+            try:
+                finish = await self._iterate()
+            except (SpoolError, OSError) as error:
+                with suppress(OSError):  # a full disk may be what brought us here
+                    self._end(Finish(Status.STOPPED, str(error), ExitCode.FAILED))
+                raise
+        self._end(finish)
+        return finish
+
+    async def _iterate(self) -> Finish:
+        await self._guarded(self._ports.worktree.mark())
+        while not self._stop.requested:
+            verdict = await self._one()
+            match verdict:
+                case Finish():
+                    return verdict
+                case Wait(seconds, reason):
+                    await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+                case Continue(pause_s) if pause_s:
+                    errors = self._tally.errors_in_row
+                    await self._wait(pause_s, f"{errors} failed iterations in a row", Phase.PAUSING)
+                case Continue():
+                    pass
+                case _:
+                    assert_never(verdict)
+        return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
+
+    async def _one(self) -> Verdict:
+        """Run one iteration, record it, and return the verdict on it."""
+        place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
+        self._save(phase=Phase.PREPARING)
+        prompt = await self._plan.prompt(place)
+        begun = self._begin(place)
+        facts = await self._run_agent(place, prompt)
+        self._save(phase=Phase.RECORDING)
+        changes = await self._guarded(self._ports.worktree.changes(self._agency.harness.traits.leavings))
+        facts = msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count)
+        outcome = classify(facts)
+        commit = await self._commit(place, changes)
+        self._tally = advance(self._tally, outcome)
+        self._record(begun, facts, outcome, changes, commit)
+        if facts.denied and outcome.kind is not OutcomeKind.PERMISSION_DENIED:
+            refused = ", ".join(sorted(set(facts.denied)))
+            self._warn(f"the agent was refused {refused}; --allow-all lets it work without asking")
+        return self._plan.judge(outcome, self._tally)
+
+    def _begin(self, place: Place) -> InFlight:
+        begun = InFlight(
+            iteration=place.iteration,
+            run_id=self._state.run_id,
+            started_at=self._ports.clock.now(),
+            harness=self._agency.harness.name,
+            model=self._agency.model,
+        )
+        self._save(phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration)
+        self._ports.emit(
+            IterationStarted(
+                iteration=place.iteration,
+                run_iteration=place.run_iteration,
+                max_iterations=self._plan.limits.max_iterations,
+                prompt=self._ports.agents.prompt_path(place.iteration),
+            )
+        )
+        return begun
+
+    async def _run_agent(self, place: Place, prompt: str) -> Facts:
+        agency = self._agency
+        request = AgentRequest(
+            prompt_path=self._ports.agents.prompt_path(place.iteration),
+            directory=agency.directory,
+            model=agency.model,
+            allow_all=agency.allow_all,
+            is_root=agency.is_root,
+        )
+        reader = PromiseReader(self._plan.promise, prompt=prompt)
+        transcript = Transcript(
+            agency.harness.decoder(),
+            reader,
+            lambda event: self._ports.emit(AgentEvent(iteration=place.iteration, event=event)),
+        )
+        return await run_agent(
+            self._ports.agents,
+            agency.harness.invoke(request),
+            transcript,
+            reader,
+            iteration=place.iteration,
+            prompt=prompt,
+            patience=agency.patience,
+            clock=self._ports.clock,
+            stop=self._stop,
+        )
+
+    async def _commit(self, place: Place, changes: Changes | None) -> str | None:
+        if not self._agency.auto_commit or self._stop.requested or (changes is not None and not changes.count):
+            return None
+        message = f"{self._state.change}: iteration {place.iteration}"
+        return await self._guarded(self._ports.worktree.commit(message))
+
+    def _record(
+        self, begun: InFlight, facts: Facts, outcome: Outcome, changes: Changes | None, commit: str | None
+    ) -> None:
+        record = IterationRecord(
+            iteration=begun.iteration,
+            run_id=begun.run_id,
+            started_at=begun.started_at,
+            ended_at=max(self._ports.clock.now(), begun.started_at),
+            duration_s=round(facts.duration_s, 3),
+            harness=begun.harness,
+            model=begun.model,
+            exit_code=outcome.exit_code,
+            outcome=outcome.kind,
+            reason=outcome.reason,
+            note=outcome.note,
+            completion_found=outcome.kind is OutcomeKind.COMPLETED,
+            vetoes=facts.reading.vetoes,
+            changed_files=changes.count if changes else None,
+            files=changes.files if changes else (),
+            insertions=changes.insertions if changes else 0,
+            deletions=changes.deletions if changes else 0,
+            usage=facts.usage,
+            commit=commit,
+            log=self._ports.agents.log_path(begun.iteration),
+        )
+        self._ports.store.append(record)
+        self._save(in_flight=None, usage=self._state.usage + facts.usage)
+        self._ports.emit(IterationEnded(record=record))
+
+    async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
+        until = self._ports.clock.now() + timedelta(seconds=seconds)
+        self._save(phase=phase, waiting_until=until)
+        self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
+        # In slices by the wall clock: a laptop that slept through the reset need not wait for it again.
+        while (left_s := (until - self._ports.clock.now()).total_seconds()) > 0 and not self._stop.requested:
+            await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
+        if not self._stop.requested:
+            await self._guarded(self._ports.worktree.mark())
+
+    async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """Await git's answer, but not against a stop; in `ralph` a git that fails costs a warning, not the loop."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task}, timeout=STOP_GRACE_S)
+            if task.done():
+                return task.result()
+            return None
+        except (CommandTimeout, CommandFailed) as error:
+            self._warn(str(error))
+            return None
+        finally:
+            stopping.cancel()
+            task.cancel()
+            with suppress(asyncio.CancelledError, SpoolError):
+                await task
+
+    def _end(self, finish: Finish) -> None:
+        self._save(status=finish.status, reason=finish.reason, phase=Phase.ENDED)
+        if finish.status is Status.DONE:
+            self._ports.emit(Complete(iterations=self._tally.run_iterations, usage=self._state.usage))
+        elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
+            self._ports.emit(Error(reason=finish.reason))
+        self._ports.emit(RunEnded(status=finish.status, reason=finish.reason, exit_code=int(finish.exit_code)))
+
+    def _save(self, **changed: Any) -> None:
+        now = self._ports.clock.now()
+        if changed.get("phase", self._state.phase) is not self._state.phase:
+            changed.setdefault("waiting_until", None)
+            changed["phase_since"] = now
+        self._state = msgspec.structs.replace(self._state, updated_at=now, **changed)
+        self._ports.store.save(self._state)
+
+    def _warn(self, message: str) -> None:
+        self._ports.emit(Warned(message=message))
+
+    def _tell_stop(self) -> None:
+        self._ports.emit(StopRequested(by=self._stop.by, forced=self._stop.forced))

@@ -1,0 +1,41 @@
+"""The ways in which Spool cannot go on. A failing agent is an outcome, never one of these."""
+
+
+class SpoolError(Exception):
+    """Something of ours went wrong; `hint` tells the person what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(SpoolError):
+    """The command line or a setting asks for something that cannot be meant."""
+
+    exit_code = 2
+
+
+class StateError(SpoolError):
+    """Loop state on disk cannot be read or written."""
+
+
+class UnreadableState(StateError):
+    """Loop state on disk is damaged. It is set aside for a person to look at, never replaced by defaults."""
+
+
+class LockedError(SpoolError):
+    """Another loop already runs on this change or in this working tree."""
+
+
+class CommandTimeout(SpoolError):
+    """An external command such as git did not answer in time."""
+
+
+class CommandFailed(SpoolError):
+    """An external command such as git answered with an error."""
+
+
+class AgentHostError(SpoolError):
+    """The process that watches over agents is gone or cannot start one."""

@@ -1,0 +1,1 @@
+"""One module per agent CLI: an `Invocation` out, stream events in. Pure translators, tested from transcripts."""

@@ -1,0 +1,118 @@
+"""What the decoders share: JSON lines go to a harness's own translator, everything else is plain assistant text."""
+
+import codecs
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from spool.domain.stream import Message, StreamEvent
+from spool.domain.text import one_line
+from spool.harness.lines import Line, LineCutter
+
+_SPEAKING_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
+
+
+class Translator(Protocol):
+    """Knows one CLI's JSON events."""
+
+    def event(self, line: bytes) -> Iterable[StreamEvent] | None:
+        """Translate one line; None says that it is no event of this CLI, hence plain text."""
+        ...
+
+    def end(self, stderr: str) -> Iterable[StreamEvent]:
+        """The output is over: say what is missing."""
+        ...
+
+
+class LineDecoder:
+    """Feeds lines to a translator, and gives what it does not know as text."""
+
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+        self._lines = LineCutter()
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._speaking = False
+
+    def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """Take the next bytes of standard output."""
+        yield from self._translate(self._lines.feed(chunk))
+
+    def pause(self) -> Iterator[StreamEvent]:
+        """Give the held beginning of a plain line."""
+        yield from self._translate(self._lines.pending_text())
+
+    def finish(self, stderr: str) -> Iterator[StreamEvent]:
+        """Give what is left."""
+        yield from self._translate(self._lines.finish())
+        yield from self._hush()
+        yield from self._translator.end(stderr)
+
+    def _translate(self, lines: Iterable[Line]) -> Iterator[StreamEvent]:
+        """Translate lines; neighbouring lines of text become one message, or a gigabyte makes millions of them."""
+        text: list[str] = []
+        for line in lines:
+            events = self._translator.event(line.data) if line.ended and line.data[:1] == b"{" else None
+            if events is None:
+                text.append(self._utf8.decode(line.data + b"\n" if line.ended else line.data))
+                continue
+            yield from self._say(text)
+            yield from self._hush()
+            yield from events
+        yield from self._say(text)
+
+    def _say(self, text: list[str]) -> Iterator[StreamEvent]:
+        said = "".join(text)
+        text.clear()
+        if said:
+            self._speaking = True
+            yield Message(text=said, partial=True)
+
+    def _hush(self) -> Iterator[StreamEvent]:
+        """End the plain text that was going on."""
+        if self._speaking:
+            self._speaking = False
+            yield Message(text="")
+
+
+class PlainText:
+    """The translator of a CLI without JSON: every line is the assistant's."""
+
+    def event(self, line: bytes) -> None:  # noqa: ARG002 - the protocol's signature
+        """No line is an event."""
+        return
+
+    def end(self, stderr: str) -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
+        """Nothing can be missing."""
+        return ()
+
+
+def summarise(arguments: object) -> str:
+    """Return the one thing that tells a tool call from others: its command, its file, its pattern."""
+    if not isinstance(arguments, Mapping):
+        return ""
+    for key in _SPEAKING_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return one_line(value, 160)
+    return one_line(" ".join(str(value) for value in arguments.values() if isinstance(value, str)), 160)
+
+
+def as_text(value: object) -> str:
+    """Return a tool result's content, whichever of the shapes in use it has."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(as_text(part) for part in value)
+    if isinstance(value, Mapping):
+        return as_text(value.get("text", ""))
+    return "" if value is None else str(value)
+
+
+def is_event(line: bytes) -> bool:
+    """Whether a line is a JSON object with a type, though perhaps of a shape that we do not know."""
+    try:
+        found: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("type"), str)

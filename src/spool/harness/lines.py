@@ -1,0 +1,178 @@
+"""Cuts an agent's output into lines, with bounded memory whatever the agent prints.
+
+By hand, because no library does both: a JSON line of 50 MB must not be held (its long strings are cut in the middle),
+and a gigabyte without a newline must come out in pieces.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+WHOLE_LINE = 8 << 20
+"""Lines up to this size stay whole; the largest real one seen was a 3 MB answer."""
+_TEXT_PIECE = 1 << 16
+_KEEP = 1 << 18
+_QUOTE, _BACKSLASH = 0x22, 0x5C
+
+
+class Line(NamedTuple):
+    """A line without its newline, or a piece of one that is too long to hold."""
+
+    data: bytes
+    ended: bool
+
+
+class LineCutter:
+    """Takes chunks of any size and gives lines."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._shrinker: JsonShrinker | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """Take the next bytes; give the lines that they finish."""
+        first, newline, rest = chunk.partition(b"\n")
+        if not newline:
+            yield from self._hold(chunk)
+            return
+        yield self._complete(first)
+        *lines, last = rest.split(b"\n")
+        for line in lines:
+            yield Line(line, ended=True)
+        if last:
+            yield from self._hold(last)
+
+    def pending_text(self) -> Iterator[Line]:
+        """Give what is held of a line that is no JSON; an agent may print its promise without a newline and wait."""
+        if self._shrinker is None and self._size and not self._looks_like_json():
+            yield Line(self._release(), ended=False)
+
+    def finish(self) -> Iterator[Line]:
+        """Give the last line, if it has no newline."""
+        if self._size or self._shrinker is not None:
+            yield self._complete(b"")
+
+    def _hold(self, data: bytes) -> Iterator[Line]:
+        if self._shrinker is not None:
+            self._shrinker.feed(data)
+            return
+        self._parts.append(data)
+        self._size += len(data)
+        if self._looks_like_json():
+            if self._size > WHOLE_LINE:
+                self._shrinker = JsonShrinker()
+                self._shrinker.feed(self._release())
+        elif self._size > _TEXT_PIECE:
+            yield Line(self._release(), ended=False)
+
+    def _complete(self, data: bytes) -> Line:
+        if self._shrinker is not None:
+            self._shrinker.feed(data)
+            shrunk, self._shrinker = self._shrinker.finish(), None
+            return Line(shrunk, ended=True)
+        return Line(self._release() + data if self._size else data, ended=True)
+
+    def _release(self) -> bytes:
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return data
+
+    def _looks_like_json(self) -> bool:
+        return self._parts[0][:1] == b"{"
+
+
+class JsonShrinker:
+    """Copies JSON as it streams by, but keeps only the head and the tail of its very long strings."""
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the line."""
+        position = 0
+        while position < len(data):
+            if not self._in_string:
+                quote = data.find(b'"', position)
+                end = len(data) if quote < 0 else quote + 1
+                self._out += data[position:end]
+                self._in_string = quote >= 0
+                position = end
+            else:
+                position = self._feed_string(data, position)
+
+    def finish(self) -> bytes:
+        """Return the shrunk line."""
+        if self._in_string:
+            self._close_string()
+        return bytes(self._out)
+
+    def _feed_string(self, data: bytes, start: int) -> int:
+        """Copy string content from start; return the position after its closing quote, or the end of the data."""
+        search = start + 1 if self._escaped else start
+        while True:
+            quote = data.find(b'"', search)
+            end = len(data) if quote < 0 else quote
+            self._escaped = self._ends_escaped(data, start, end)
+            if quote < 0 or not self._escaped:
+                break
+            search = quote + 1
+        self._keep(data[start:end])
+        if quote < 0:
+            return len(data)
+        self._close_string()
+        self._out.append(_QUOTE)
+        return quote + 1
+
+    def _ends_escaped(self, data: bytes, start: int, end: int) -> bool:
+        """Whether what stands at `end` is escaped: an odd number of backslashes leads up to it."""
+        run = end
+        while run > start and data[run - 1] == _BACKSLASH:
+            run -= 1
+        odd = (end - run) % 2 == 1
+        return odd != self._escaped if run == start else odd
+
+    def _keep(self, content: bytes) -> None:
+        room = _KEEP - len(self._head)
+        if room > 0:
+            self._head += content[:room]
+            content = content[room:]
+        self._tail += content
+        if len(self._tail) > 2 * _KEEP:
+            self._dropped += len(self._tail) - _KEEP
+            del self._tail[:-_KEEP]
+
+    def _close_string(self) -> None:
+        if self._dropped:
+            head, tail = _whole_head(bytes(self._head)), _whole_tail(bytes(self._tail))
+            self._out += head + f" … {self._dropped} bytes left out … ".encode() + tail
+        else:
+            self._out += self._head + self._tail
+        self._head.clear()
+        self._tail.clear()
+        self._dropped = 0
+        self._in_string = self._escaped = False
+
+
+def _whole_head(data: bytes) -> bytes:
+    """Return data without a character or escape that is cut at its end; twelve bytes hold the longest escape."""
+    return next((data[: len(data) - cut] for cut in range(13) if _is_string(data[: len(data) - cut])), b"")
+
+
+def _whole_tail(data: bytes) -> bytes:
+    return next((data[cut:] for cut in range(13) if _is_string(data[cut:])), b"")
+
+
+def _is_string(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(b'"' + data + b'"', type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""Finds a harness by name: built in, from the settings, or from another package's entry point."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, cast
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.engine.ports import Harness
+from spool.errors import UsageError
+
+ENTRY_POINTS = "spool.harnesses"
+_BUILT_IN = {"claude": "Claude", "opencode": "OpenCode"}
+
+Tables = Mapping[str, Mapping[str, Any]]
+"""The `[harnesses.NAME]` tables of the settings."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return every harness that `find` knows, entry points aside."""
+    return sorted({*_BUILT_IN, "scripted", *(name for name, table in tables.items() if "argv" in table)})
+
+
+def find(name: str, tables: Tables) -> Harness:
+    """Return the harness of that name."""
+    table = tables.get(name, {})
+    if name in _BUILT_IN:
+        module = import_module(f"spool.harness.{name}")
+        return cast(Harness, getattr(module, _BUILT_IN[name])())
+    if name == "scripted":
+        from spool.harness.scripted import Scripted, ScriptedOptions
+
+        return Scripted(_options(name, table, ScriptedOptions))
+    if table or name == "command":
+        from spool.harness.command import Command, CommandOptions
+
+        return Command(name, _options(name, table, CommandOptions))
+    return _from_entry_point(name, tables)
+
+
+def _from_entry_point(name: str, tables: Tables) -> Harness:
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group=ENTRY_POINTS, name=name):
+        return cast(Harness, found.load()())
+    known = names(tables)
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    raise UsageError(f"there is no harness '{one_line(name, 60)}'", hint=hint)
+
+
+def _options(name: str, table: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
+    try:
+        return msgspec.convert(dict(table), kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"the settings of harness '{name}' are wrong: {error}") from None

@@ -1,0 +1,39 @@
+"""Reads settings from where people keep them: the user's file, the project's, the environment."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from spool.domain.settings import NAMES, Layer
+from spool.errors import UsageError
+
+PROJECT_FILE = ".spool/config.toml"
+
+
+def user_file() -> Path:
+    """Return where the user's own settings are."""
+    import platformdirs
+
+    return platformdirs.user_config_path("spool") / "config.toml"
+
+
+def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer]:
+    """Return the layers in rising order: project, user, environment."""
+    files = [root / PROJECT_FILE] if root else []
+    layers = [layer for path in (*files, user_file()) if (layer := _file(path))]
+    given = {name: environment[_variable(name)] for name in NAMES if environment.get(_variable(name))}
+    layers += [Layer(_variable(name), {name: value}) for name, value in given.items()]
+    return layers
+
+
+def _file(path: Path) -> Layer | None:
+    try:
+        return Layer(str(path), tomllib.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _variable(name: str) -> str:
+    return f"SPOOL_{name.upper()}"

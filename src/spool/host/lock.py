@@ -1,0 +1,75 @@
+"""Decides who runs: one `flock` per change and one per working tree.
+
+flock and not fcntl: an fcntl lock is lost when any descriptor of the file closes. Locks live under the git common
+directory, because an agent may run `git clean -fdx`.
+"""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.state import Runner
+from spool.errors import LockedError
+from spool.host.files import FILE_MODE, make_folder
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a lock, for the one who does not get it."""
+
+    runner: Runner
+    run_id: str
+    change: str
+    directory: str
+    since: datetime
+
+
+@contextmanager
+def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
+    """Hold the locks of all places, or fail at once and name who has one."""
+    make_folder(folder)
+    with ExitStack() as stack:
+        for place in places:
+            stack.enter_context(_one(folder / f"{_key(place)}.lock", holder))
+        yield
+
+
+@contextmanager
+def _one(path: Path, holder: Holder) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _refusal(descriptor) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(descriptor: int) -> LockedError:
+    for _ in range(20):  # the winner may not have written its name yet
+        try:
+            other = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
+        except msgspec.MsgspecError:
+            time.sleep(0.01)
+            continue
+        return LockedError(
+            f"a loop on '{other.change}' already runs in {other.directory} "
+            f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
+            hint=f"watch it with: spool ralph --status --change {other.change}",
+        )
+    return LockedError("another loop already runs here")
+
+
+def _key(place: Path) -> str:
+    return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]

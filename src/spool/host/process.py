@@ -1,0 +1,102 @@
+"""Runs a command such as git to its end, with a timeout, without ever blocking the event loop."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.errors import CommandFailed, CommandTimeout
+
+_TERM_GRACE_S = 1.0
+"""git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
+
+
+class Completed(msgspec.Struct, frozen=True):
+    """A command's answer."""
+
+    exit_code: int
+    output: bytes
+    errors: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without its last newline."""
+        return self.output.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+async def run_command(
+    argv: Sequence[str | Path],
+    *,
+    directory: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Completed:
+    """Run a command and return its answer, whatever the exit code; end its whole group on timeout or cancellation."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=directory,
+        env=dict(env) if env is not None else None,
+        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            output, errors = await process.communicate(stdin or None)
+    except TimeoutError:
+        raise CommandTimeout(
+            f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint="--command-timeout sets the limit"
+        ) from None
+    finally:
+        if process.returncode is None:
+            await asyncio.shield(_end(process))
+    return Completed(process.returncode or 0, output, errors)
+
+
+async def checked(
+    argv: Sequence[str | Path],
+    *,
+    directory: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Completed:
+    """Run a command that is expected to succeed."""
+    done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
+    if done.exit_code:
+        said = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
+        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {said}")
+    return done
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """TERM, a moment, KILL; never wait for a pipe that a grandchild may hold."""
+    for signum, grace_s in ((signal.SIGTERM, _TERM_GRACE_S), (signal.SIGKILL, 1.0)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signum)
+        try:
+            async with asyncio.timeout(grace_s):
+                await process.wait()
+                return
+        except TimeoutError:
+            continue
+
+
+def _name(argv: Sequence[str | Path]) -> str:
+    """Return the words that tell a person what was run: `git add`, not its forty options."""
+    words = [str(word) for word in argv]
+    program = words[0].rpartition("/")[2]
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return f"{program} {word}"
+    return program

@@ -1,0 +1,217 @@
+"""One loop's folder: its state, its history, its journal, its context and its logs.
+
+`state.json` is replaced whole; the other files only grow. Where there is git, the growing files have a second name
+under the git common directory, so that an agent's `git clean -fdx` costs nothing: the folder is linked back together.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from spool.domain.state import SCHEMA, InFlight, IterationRecord, LoopState, interrupted_record
+from spool.errors import StateError, UnreadableState
+from spool.host.files import FILE_MODE, append_line, make_folder, read_lines, replace_file, write_all
+
+_Record = TypeVar("_Record", LoopState, IterationRecord)
+_GROWING = ("history.jsonl", "journal.jsonl", "context.md")
+_LOOP_FILES = ("state.json", "history.jsonl", "journal.jsonl", "logs")
+_HISTORY_TAIL = 1 << 20
+
+
+class StateFolder:
+    """Where one loop lives on disk."""
+
+    def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
+        self.path = path
+        self._mirror = mirror
+
+    @property
+    def journal(self) -> Path:
+        """The event journal."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def logs(self) -> Path:
+        """The folder with the prompt and the raw output of each iteration."""
+        return self.path / "logs"
+
+    @property
+    def _state(self) -> Path:
+        return self.path / "state.json"
+
+    @property
+    def _history(self) -> Path:
+        return self.path / "history.jsonl"
+
+    @property
+    def _context(self) -> Path:
+        return self.path / "context.md"
+
+    def prepare(self) -> None:
+        """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        make_folder(self.path)
+        guard = self.path.parent.parent / ".gitignore"
+        if not guard.exists():
+            replace_file(guard, b"*\n")
+        if self._mirror is not None:
+            make_folder(self._mirror)
+            for name in (*_GROWING, "state.json"):
+                _restore(self._mirror / name, self.path / name)
+
+    def load(self) -> LoopState | None:
+        """Return the state; None if there is none. What cannot be read is an error, never a default."""
+        try:
+            data = self._state.read_bytes()
+        except FileNotFoundError:
+            return None
+        return _decoded(data, LoopState, self._state)
+
+    def set_aside(self) -> Path:
+        """Move an unreadable state away, so that a person can look at it, and return where it is."""
+        number = 1
+        while (aside := self.path / f"state.json.unreadable-{number}").exists():
+            number += 1
+        self._state.rename(aside)
+        return aside
+
+    def save(self, state: LoopState) -> None:
+        """Replace the state, durably; link the folder back together if somebody removed it."""
+        data = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+        if not self.path.is_dir():
+            self.prepare()
+        replace_file(self._state, data)
+        if self._mirror is not None:
+            self._copy_to_mirror(data)
+
+    def append(self, record: IterationRecord) -> None:
+        """Add an iteration to the history, durably."""
+        if not self.path.is_dir():
+            self.prepare()
+        append_line(self._history, msgspec.json.encode(record))
+        self.link()
+
+    def link(self) -> None:
+        """Give the growing files their second name."""
+        if self._mirror is None:
+            return
+        for name in _GROWING:
+            # No second name, for example across file systems, means no rescue; the loop itself needs none.
+            with suppress(OSError):
+                if not (self._mirror / name).exists():
+                    os.link(self.path / name, self._mirror / name)
+
+    def history(self, last: int | None = None) -> list[IterationRecord]:
+        """Return the recorded iterations, or the last so many of them."""
+        lines = read_lines(self._history) if last is None else _last_lines(self._history, last)
+        return [record for line in lines if line for record in _readable(line)]
+
+    def recover(self, state: LoopState | None, *, now: datetime) -> InFlight | None:
+        """Record an iteration that a dead runner left unfinished as interrupted; return it if there was one."""
+        if state is None or state.in_flight is None:
+            return None
+        begun = state.in_flight
+        if any(record.iteration == begun.iteration for record in self.history(last=1)):
+            return None
+        self.append(interrupted_record(begun, ended_at=max(now, begun.started_at)))
+        return begun
+
+    def start_fresh(self, label: str) -> Path | None:
+        """Put the old state, history, journal and logs aside; context stays. Return where they are."""
+        names = [name for name in _LOOP_FILES if (self.path / name).exists()]
+        if not names:
+            return None
+        aside = self.path / "earlier" / label
+        make_folder(aside)
+        for name in names:
+            (self.path / name).rename(aside / name)
+            if self._mirror is not None:
+                (self._mirror / name).unlink(missing_ok=True)
+        return aside
+
+    def context(self) -> str:
+        """Return what people have added to the prompt so far."""
+        with suppress(FileNotFoundError):
+            return self._context.read_text("utf-8", "replace")
+        return ""
+
+    def add_context(self, text: str) -> None:
+        """Append to the context in one write, so that no reader sees half of it."""
+        self.prepare()
+        self._write_context(text.rstrip("\n") + "\n", os.O_APPEND)
+
+    def clear_context(self) -> None:
+        """Empty the context."""
+        self.prepare()
+        self._write_context("", os.O_TRUNC)
+
+    def _write_context(self, text: str, how: int) -> None:
+        descriptor = os.open(self._context, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, FILE_MODE)
+        try:
+            write_all(descriptor, text.encode("utf-8", "surrogateescape"))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _copy_to_mirror(self, data: bytes) -> None:
+        """Keep a copy of the state; not durable, since it only has to survive `git clean`, not a power cut."""
+        assert self._mirror is not None  # noqa: S101 - tells the type checker what the caller has checked
+        temporary = self._mirror / ".state.json.tmp"
+        with suppress(OSError):
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+            try:
+                write_all(descriptor, data)
+            finally:
+                os.close(descriptor)
+            temporary.rename(self._mirror / "state.json")
+
+
+def _restore(kept: Path, lost: Path) -> None:
+    if kept.exists() and not lost.exists():
+        if kept.name == "state.json":
+            replace_file(lost, kept.read_bytes())
+        else:
+            os.link(kept, lost)
+
+
+def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise UnreadableState(f"{path} cannot be read") from None
+    if head.schema > SCHEMA:
+        raise StateError(
+            f"{path} was written by a newer Spool (schema {head.schema}, this one knows {SCHEMA})",
+            hint="upgrade Spool; this one does not touch it",
+        )
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise UnreadableState(f"{path} cannot be read: {error}") from None
+
+
+class _Head(msgspec.Struct):
+    schema: int
+
+
+def _readable(line: bytes) -> Iterator[IterationRecord]:
+    """Give the record of a line; one that a crash has torn is passed over and stays in the file."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        yield msgspec.json.decode(line, type=IterationRecord)
+
+
+def _last_lines(path: Path, count: int) -> list[bytes]:
+    """Return the last finished lines of a file without reading all of it."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = max(0, size - _HISTORY_TAIL)
+            file.seek(start)
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return lines[1 if start else 0 : -1][-count:]

@@ -1,0 +1,1 @@
+"""Where changes come from: `.spool/changes/` and `openspec/changes/`. Reading never writes."""

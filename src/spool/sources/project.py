@@ -1,0 +1,123 @@
+"""Finds the project around a directory, and the changes in it."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from spool.domain.change import Change, ChangeInfo, check_id, module_of, resolve, same_module
+from spool.domain.tasks import parse_tasks
+from spool.errors import UsageError
+
+STATE = ".spool/.state"
+_SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
+_LARGEST_TEXT = 4 << 20
+
+
+class Project:
+    """A directory with changes in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def state(self) -> Path:
+        """Where Spool keeps the state of this project's loops."""
+        return self.root / STATE
+
+    def changes(self) -> list[ChangeInfo]:
+        """Return the active changes of all sources, by id; archived ones are not active."""
+        found = {info.id: info for source in reversed(_SOURCES) for info in self._listed(source)}
+        return [found[change_id] for change_id in sorted(found)]
+
+    def resolve(self, query: str) -> str:
+        """Return the full id of the active change that a person means."""
+        return resolve(query, [info.id for info in self.changes()])
+
+    def in_module(self, module: str) -> list[ChangeInfo]:
+        """Return the active changes of a module."""
+        return [info for info in self.changes() if same_module(module_of(info.id) or "", module)]
+
+    def read(self, change_id: str) -> Change:
+        """Read a change and its module as they stand now."""
+        folder, source = self._folder(check_id(change_id))
+        proposal = read_text(folder / "proposal.md")
+        if proposal is None:
+            raise UsageError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
+        module = module_of(change_id)
+        return Change(
+            id=change_id,
+            source=source,
+            directory=str(folder.relative_to(self.root)),
+            proposal=proposal,
+            tasks=read_text(folder / "tasks.md"),
+            module=module,
+            module_text=self._module_text(module) if module else "",
+        )
+
+    def _folder(self, change_id: str) -> tuple[Path, str]:
+        for source, where in _SOURCES.items():
+            folder = self.root / where / change_id
+            if folder.is_dir():
+                return folder, source
+        raise UsageError(f"there is no change '{change_id}' any more")
+
+    def _listed(self, source: str) -> Iterator[ChangeInfo]:
+        folder = self.root / _SOURCES[source]
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if path.name == "archive" or path.name.startswith(".") or not path.is_dir():
+                continue
+            tasks = parse_tasks(read_text(path / "tasks.md") or "")
+            yield ChangeInfo(
+                id=path.name,
+                source=source,
+                title=_title(read_text(path / "proposal.md") or "", path.name),
+                done=tasks.done_count,
+                total=len(tasks.tasks),
+            )
+
+    def _module_text(self, module: str) -> str:
+        """Return the module's text, from the folder that is the bare id, or the id and a name."""
+        folder = self.root / ".spool" / "modules"
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if same_module(path.name.partition("_")[0], module):
+                return read_text(path / "module.md") or ""
+        return ""
+
+
+def find_project(start: Path) -> Project:
+    """Return the project around a directory, looking upward."""
+    for root in (start, *start.parents):
+        if any((root / where).is_dir() for where in _SOURCES.values()):
+            _refuse_links(root)
+            return Project(root)
+    raise UsageError(
+        f"there are no changes in {start} or above it",
+        hint="a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/",
+    )
+
+
+def _refuse_links(root: Path) -> None:
+    """Refuse a `.spool` or `.spool/.state` that leads elsewhere: state would be written outside the project."""
+    for path in (root / ".spool", root / STATE):
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link", hint="Spool writes its state there and does not follow links")
+
+
+def read_text(path: Path) -> str | None:
+    """Return a text file's content; None if there is none. What is no regular file, or huge, is refused."""
+    try:
+        info = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        raise UsageError(f"{path} is not a file")
+    if info.st_size > _LARGEST_TEXT:
+        raise UsageError(f"{path} is larger than {_LARGEST_TEXT >> 20} MiB")
+    return path.read_text("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _title(proposal: str, fallback: str) -> str:
+    for line in proposal.splitlines():
+        if line.startswith("# "):
+            return line[2:].strip().removeprefix("Change:").strip() or fallback
+    return fallback

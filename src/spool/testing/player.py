@@ -1,0 +1,157 @@
+"""Plays a script as if an agent were at work: `python -m spool.testing.player SCRIPT`.
+
+A script is TOML (or JSON of the same shape). Iteration N plays the Nth `[[iteration]]`, the last one ever after:
+
+    [[iteration]]
+    steps = [
+      { say = "Reading the change." },
+      { write = "hello.txt", text = "hello" },   # or append, delete
+      { tick = 1 },                               # tick so many open boxes of the change's tasks.md
+      { run = ["git", "status"] },
+      { sleep = 0.5 },
+      { usage = { tokens_in = 1200, tokens_out = 80, cost_usd = 0.01 } },
+      { promise = "COMPLETE" },
+      { exit = 0 },
+    ]
+
+`print` and `stderr` write raw text; `error` and `denied` give the stream events of those names.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.tasks import parse_tasks
+
+Step = dict[str, Any]
+
+
+def main() -> int:
+    """Play the iteration that the environment names."""
+    if len(sys.argv) != 2:
+        print("usage: python -m spool.testing.player SCRIPT", file=sys.stderr)
+        return 2
+    try:
+        iterations = load(Path(sys.argv[1]))
+    except (OSError, ValueError) as error:
+        print(f"cannot play {sys.argv[1]}: {error}", file=sys.stderr)
+        return 2
+    number = int(os.environ.get("SPOOL_ITERATION", "1"))
+    return play(iterations[min(number, len(iterations)) - 1])
+
+
+def load(path: Path) -> list[list[Step]]:
+    """Read a script and check that every step is known."""
+    text = path.read_text("utf-8")
+    script = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    iterations = [iteration.get("steps", []) for iteration in script.get("iteration", [])]
+    if not iterations:
+        raise ValueError("it has no [[iteration]]")
+    for steps in iterations:
+        for step in steps:
+            if _verb(step) is None:
+                raise ValueError(f"unknown step {step}; known are {', '.join(_VERBS)}")
+    return iterations
+
+
+def play(steps: list[Step]) -> int:
+    """Play the steps of one iteration and return the exit code."""
+    usage = Usage()
+    for step in steps:
+        verb = _verb(step)
+        if verb == "exit":
+            return int(step["exit"])
+        if verb == "usage":
+            usage += Usage(**step["usage"])
+        elif verb is not None:
+            _VERBS[verb](step)
+    tell(Done(usage=usage))
+    return 0
+
+
+def tell(event: StreamEvent) -> None:
+    """Print one stream event."""
+    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+    sys.stdout.flush()
+
+
+def _verb(step: Step) -> str | None:
+    return next((verb for verb in _VERBS if verb in step), None)
+
+
+def _write(step: Step) -> None:
+    path = Path(step["write"])
+    tell(ToolUse(tool="write", summary=str(path)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(step.get("text", ""), "utf-8")
+
+
+def _append(step: Step) -> None:
+    tell(ToolUse(tool="edit", summary=step["append"]))
+    with Path(step["append"]).open("a", encoding="utf-8") as file:
+        file.write(step.get("text", ""))
+
+
+def _delete(step: Step) -> None:
+    tell(ToolUse(tool="delete", summary=step["delete"]))
+    Path(step["delete"]).unlink()
+
+
+def _tick(step: Step) -> None:
+    path = Path(os.environ["SPOOL_CHANGE_DIR"]) / "tasks.md"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    for task in parse_tasks("".join(lines)).open[: int(step["tick"])]:
+        tell(ToolUse(tool="edit", summary=f"tick: {task.text}"))
+        lines[task.line - 1] = lines[task.line - 1].replace("[ ]", "[x]", 1)
+    path.write_text("".join(lines), "utf-8")
+
+
+def _run(step: Step) -> None:
+    tell(ToolUse(tool="shell", summary=" ".join(step["run"])))
+    done = subprocess.run(step["run"], capture_output=True, text=True, check=False)
+    tell(ToolResult(output=done.stdout + done.stderr, is_error=done.returncode != 0))
+
+
+def _print(step: Step) -> None:
+    sys.stdout.write(step["print"])
+    sys.stdout.flush()
+
+
+def _stderr(step: Step) -> None:
+    sys.stderr.write(step["stderr"])
+    sys.stderr.flush()
+
+
+def _error(step: Step) -> None:
+    kind = ErrorKind(step.get("error_kind", "api"))
+    tell(Failure(message=step["error"], error=kind, retry_after_s=step.get("retry_after_s")))
+
+
+_VERBS: dict[str, Callable[[Step], None]] = {
+    "say": lambda step: tell(Message(text=step["say"])),
+    "write": _write,
+    "append": _append,
+    "delete": _delete,
+    "tick": _tick,
+    "run": _run,
+    "sleep": lambda step: time.sleep(float(step["sleep"])),
+    "print": _print,
+    "stderr": _stderr,
+    "error": _error,
+    "denied": lambda step: tell(Denied(tool=step["denied"])),
+    "promise": lambda step: tell(Message(text=f"<promise>{step['promise']}</promise>")),
+    "usage": lambda _: None,
+    "exit": lambda _: None,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

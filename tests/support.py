@@ -1,0 +1,129 @@
+"""What the tests share: a project in a scratch repository, the real command line, and fake agents on PATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CHANGE = "002-01_add-ralph-loop"
+PROPOSAL = "# Add the ralph loop\n\nA loop that runs an agent until the work is done.\n"
+TASKS = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n- [ ] 1.2 Test the loop\n"
+
+
+@dataclass
+class Scratch:
+    """A scratch project, and the machine around it."""
+
+    root: Path
+    home: Path
+    bin: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def change(self) -> Path:
+        return self.root / ".spool" / "changes" / CHANGE
+
+    @property
+    def state(self) -> Path:
+        return self.root / ".spool" / ".state" / "ralph" / CHANGE
+
+    def spool(self, *words: str, timeout: float = 60, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+        """Run the real command line to its end."""
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(
+            self.argv(*words),
+            cwd=kwargs.pop("cwd", self.root),
+            env={**self.env, **kwargs.pop("env", {})},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            **kwargs,
+        )
+
+    def start(self, *words: str, **kwargs: Any) -> subprocess.Popen[bytes]:
+        """Start the real command line and return at once."""
+        return subprocess.Popen(
+            self.argv(*words),
+            cwd=self.root,
+            env={**self.env, **kwargs.pop("env", {})},
+            stdin=subprocess.DEVNULL,
+            stdout=kwargs.pop("stdout", subprocess.DEVNULL),
+            stderr=kwargs.pop("stderr", subprocess.DEVNULL),
+            **kwargs,
+        )
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "spool", *words]
+
+    def ralph(self, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+        """Run `spool ralph` on the scratch change."""
+        return self.spool("ralph", *words, "--change", CHANGE, **kwargs)
+
+    def agent(self, source: str, name: str = "opencode") -> Path:
+        """Put a fake agent, a Python script, first on PATH."""
+        path = self.bin / name
+        path.write_text(f"#!{sys.executable}\n{source}")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def script(self, *iterations: list[dict[str, Any]]) -> None:
+        """Write the script that the `scripted` harness plays."""
+        data = {"iteration": [{"steps": steps} for steps in iterations]}
+        (self.root / ".spool" / "script.json").write_text(json.dumps(data))
+        (self.root / ".spool" / "config.toml").write_text('[harnesses.scripted]\nscript = ".spool/script.json"\n')
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.root, env=self.env, capture_output=True, text=True, check=True, timeout=60
+        )
+        return done.stdout
+
+    def history(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.state / "history.jsonl").read_text().splitlines() if line]
+
+    def journal(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines() if line]
+
+    def load_state(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.state / "state.json").read_text())
+        return loaded
+
+    def prompt(self, iteration: int) -> str:
+        return (self.state / "logs" / f"{iteration:04d}.prompt.md").read_text()
+
+
+def make_scratch(base: Path, *, git: bool = True) -> Scratch:
+    """Make a project with one change, in a repository of its own, with nothing of the tester's around it."""
+    root, home, folder = base / "project", base / "home", base / "bin"
+    for path in (root, home, folder):
+        path.mkdir()
+    env = {
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Test",
+        "GIT_AUTHOR_EMAIL": "test@example.com",
+        "GIT_COMMITTER_NAME": "Test",
+        "GIT_COMMITTER_EMAIL": "test@example.com",
+        "SPOOL_ERROR_PAUSE": "0",
+    }
+    scratch = Scratch(root, home, folder, env)
+    scratch.change.mkdir(parents=True)
+    (scratch.change / "proposal.md").write_text(PROPOSAL)
+    (scratch.change / "tasks.md").write_text(TASKS)
+    if git:
+        scratch.git("init", "--quiet", "--initial-branch=main")
+        scratch.git("add", "--all")
+        scratch.git("commit", "--quiet", "--message", "start")
+    return scratch

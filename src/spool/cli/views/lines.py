@@ -55,8 +55,8 @@ class PlainView:
                 self._line(f"--- {words.ended(record)}")
                 if reason := words.why(record):
                     self._line(f"    {reason}")
-                for veto in record.vetoes if self._verbose else ():
-                    self._line(f"    a promise did not count: {veto.why}")
+                for line in words.vetoed(record) if self._verbose else ():
+                    self._line(f"    {line}")
             case Waiting():
                 self._line(f"--- {words.waiting(event)}")
             case Warned():

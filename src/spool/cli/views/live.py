@@ -56,8 +56,8 @@ class LiveView:
                 quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)
                 self._rule(words.ended(record), "bold green" if good else "bold" if quiet else "bold red")
                 self._say(words.why(record), "dim")
-                for veto in record.vetoes if self._verbose else ():
-                    self._say(f"a promise did not count: {veto.why}", "dim")
+                for line in words.vetoed(record) if self._verbose else ():
+                    self._say(line, "dim")
             case Waiting():
                 self._now(words.waiting(event))
                 self._rule(words.waiting(event), "bold yellow")

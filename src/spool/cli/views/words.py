@@ -30,6 +30,12 @@ def why(record: IterationRecord) -> str:
     return one_line("; ".join(part for part in (record.reason, record.note) if part), 400)
 
 
+def vetoed(record: IterationRecord) -> list[str]:
+    """Tell which promises did not count, unless the reason says so already."""
+    told = [f"a promise did not count: {veto.why}" for veto in record.vetoes]
+    return told[:-1] if told and told[-1] == record.reason else told
+
+
 def changed(record: IterationRecord) -> str:
     """Tell how much was changed."""
     count = record.changed_files

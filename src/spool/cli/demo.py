@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -86,21 +87,14 @@ def _play(root: Path) -> int:
     click.echo(f"$ spool ralph 'Implement the change' --change {CHANGE} --harness scripted --verbose")
 
     from spool.cli import status
-    from spool.cli.runner import Job, run_job
+    from spool.cli.ralph_job import ralph_job
+    from spool.cli.runner import run_job
     from spool.cli.target import load_settings
     from spool.sources.project import Project
 
     project = Project(root)
     settings = load_settings(root, {"harness": "scripted"})
-    code = run_job(
-        Job(
-            project=project,
-            change_id=CHANGE,
-            settings=settings,
-            user_prompt="Implement the change",
-            verbose=True,
-        )
-    )
+    code = run_job(replace(ralph_job(project, CHANGE, settings, "Implement the change"), verbose=True))
     click.echo(f"\n$ spool ralph --status --change {CHANGE}")
     status.show(project, CHANGE, as_json=False)
     click.echo("\n$ git status --short")

@@ -1,6 +1,7 @@
 """`spool ralph`: reads the command line and hands on."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,20 +83,13 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     project, change_id = pick_change(given["change"], given["module"], interactive=_may_ask(given))
     settings = load_settings(project.root, _overrides(given))
 
-    from spool.cli.runner import Job, View, run_job
+    from spool.cli.ralph_job import ralph_job
+    from spool.cli.runner import run_job
+    from spool.cli.views.viewer import Show
 
-    view = View.JSON if given["as_json"] else View.RESULTS if not settings.stream else View.STREAM
-    return run_job(
-        Job(
-            project=project,
-            change_id=change_id,
-            settings=settings,
-            user_prompt=user_prompt,
-            fresh=given["fresh"],
-            view=view,
-            verbose=given["verbose"],
-        )
-    )
+    show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
+    job = ralph_job(project, change_id, settings, user_prompt, show=show)
+    return run_job(replace(job, fresh=given["fresh"], verbose=given["verbose"]))
 
 
 def _look_or_steer(given: dict[str, Any]) -> int:

@@ -25,6 +25,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     runner: Runner
     run_id: str
+    door: str
     change: str
     directory: str
     since: datetime
@@ -66,7 +67,7 @@ def _refusal(descriptor: int) -> LockedError:
         return LockedError(
             f"a loop on '{other.change}' already runs in {other.directory} "
             f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
-            hint=f"watch it with: spool ralph --status --change {other.change}",
+            hint=f"watch it with: spool {other.door} --status --change {other.change}",
         )
     return LockedError("another loop already runs here")
 

@@ -1,7 +1,6 @@
 """Tells the engine what an iteration changed, and commits its work."""
 
 from fnmatch import fnmatch
-from pathlib import Path
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
@@ -63,9 +62,6 @@ class GitWorktree:
 
 class PlainFolder:
     """A working directory without git: nothing can be told of changes, and nothing committed."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
 
     async def mark(self) -> None:
         """There is nothing to remember."""

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -78,16 +79,24 @@ class Viewer:
             self._view.tick()
 
 
-def make_view(kind: str, *, verbose: bool) -> View:
+class Show(Enum):
+    """What is shown of a running loop."""
+
+    STREAM = auto()
+    RESULTS = auto()
+    JSON = auto()
+
+
+def make_view(show: Show, *, verbose: bool) -> View:
     """Return the view that fits what was asked for and where the output goes."""
-    if kind == "JSON":
+    if show is Show.JSON:
         from spool.cli.views.lines import JsonView
 
         return JsonView()
-    if kind == "STREAM" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if show is Show.STREAM and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from spool.cli.views.live import LiveView
 
         return LiveView(verbose=verbose)
     from spool.cli.views.lines import PlainView
 
-    return PlainView(stream=kind == "STREAM", verbose=verbose)
+    return PlainView(stream=show is Show.STREAM, verbose=verbose)

@@ -44,7 +44,12 @@ CASES: list[tuple[str, list[str], int, str]] = [
     ("harness not installed", ["Go", "--harness", "claude", "--change", CHANGE], 1, "npm install -g"),
     ("wrong module", ["Go", "--module", "9", "--change", CHANGE], 2, "is not in module '9'"),
     ("module without changes", ["Go", "--module", "9"], 2, "no active change in module '9'"),
-    ("status with a prompt", ["Go", "--status", "--change", CHANGE], 2, "--status takes no prompt"),
+    (
+        "status with a prompt",
+        ["Go", "--status", "--change", CHANGE],
+        2,
+        "--status and the context commands take no prompt",
+    ),
     ("status and context", ["--status", "--add-context", "x", "--change", CHANGE], 2, "do not go together"),
     ("empty context", ["--add-context", " ", "--change", CHANGE], 2, "nothing to add"),
     ("unknown option", ["Go", "--yolol", "--change", CHANGE], 2, "No such option"),

@@ -96,7 +96,7 @@ def _play(root: Path) -> int:
     settings = load_settings(root, {"harness": "scripted"})
     code = run_job(replace(ralph_job(project, CHANGE, settings, "Implement the change"), verbose=True))
     click.echo(f"\n$ spool ralph --status --change {CHANGE}")
-    status.show(project, CHANGE, as_json=False)
+    status.show(status.folder_of(project, "ralph", CHANGE), CHANGE, as_json=False)
     click.echo("\n$ git status --short")
     click.echo(_git(root, "status", "--short"), nl=False)
     return code

@@ -12,6 +12,8 @@ from spool.errors import SpoolError
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
+    "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
+    "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }

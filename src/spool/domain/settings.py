@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,6 +27,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fail_fast: bool = False
     auto_commit: bool = False
     stream: bool = True
+    max_retries: int = 3
+    on_resume: Literal["revert", "keep"] = "revert"
+    commit_stories: bool = False
+    large_file_mb: int = 100
     iteration_timeout: float = 7_200.0
     idle_timeout: float = 1_800.0
     command_timeout: float = 30.0
@@ -108,7 +112,14 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     def refuse(name: str, why: str) -> None:
         raise UsageError(f"{origins[name]}: {name} {why}")
 
-    for name in ("min_iterations", "max_iterations", "error_threshold", "output_limit_mb"):
+    for name in (
+        "min_iterations",
+        "max_iterations",
+        "error_threshold",
+        "output_limit_mb",
+        "max_retries",
+        "large_file_mb",
+    ):
         if getattr(settings, name) < 0:
             refuse(name, "cannot be negative")
     if settings.max_iterations and settings.min_iterations > settings.max_iterations:

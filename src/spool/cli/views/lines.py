@@ -7,11 +7,17 @@ import msgspec
 from spool.cli.views import words
 from spool.domain.events import (
     AgentEvent,
+    Error,
     Event,
     IterationEnded,
     IterationStarted,
+    Retrying,
+    Reverted,
     RunEnded,
     StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
     Waiting,
     Warned,
 )
@@ -49,8 +55,12 @@ class PlainView:
         match event:
             case IterationStarted() if self._stream:
                 self._line(f"--- {words.started(event)}")
-            case AgentEvent(event=said) if self._stream:
+            case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
                 self._agent(said)
+            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+                self._line(f"=== {words.story(event)}")
+            case Error() if event.kept:
+                self._line(f"--- {event.kept}")
             case IterationEnded(record=record):
                 self._line(f"--- {words.ended(record)}")
                 if reason := words.why(record):

@@ -10,12 +10,18 @@ from rich.text import Text
 from spool.cli.views import words
 from spool.domain.events import (
     AgentEvent,
+    Error,
     Event,
     IterationEnded,
     IterationStarted,
+    Retrying,
+    Reverted,
     RunEnded,
     RunStarted,
     StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
     Waiting,
     Warned,
 )
@@ -25,6 +31,7 @@ from spool.domain.text import clean, one_line
 from spool.domain.verdict import Status
 
 _OPEN_LINE_LIMIT = 4_000
+_STORY_STYLE = {StoryDone: "bold green", Retrying: "bold yellow"}
 
 
 class LiveView:
@@ -49,8 +56,12 @@ class LiveView:
             case IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._rule(words.started(event), "bold cyan")
-            case AgentEvent(event=said):
+            case AgentEvent(event=said) | StoryEvent(event=said):
                 self._agent(said)
+            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+                self._rule(words.story(event), _STORY_STYLE.get(type(event), "bold magenta"))
+            case Error() if event.kept:
+                self._say(event.kept, "yellow")
             case IterationEnded(record=record):
                 good = record.outcome is OutcomeKind.COMPLETED
                 quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)

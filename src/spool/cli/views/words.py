@@ -1,6 +1,14 @@
 """The words in which events are told; every view uses the same ones."""
 
-from spool.domain.events import IterationStarted, RunEnded, Waiting
+from spool.domain.events import (
+    IterationStarted,
+    Retrying,
+    Reverted,
+    RunEnded,
+    StoryDone,
+    StoryProgress,
+    Waiting,
+)
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
 from spool.domain.text import one_line
@@ -10,6 +18,24 @@ def started(event: IterationStarted) -> str:
     """Tell that an iteration begins."""
     limit = f"of {event.max_iterations}" if event.max_iterations is not None else "with no limit"
     return f"iteration {event.iteration} ({event.run_iteration} {limit} in this run)"
+
+
+def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
+    """Tell what happens to a story."""
+    match event:
+        case StoryProgress():
+            attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
+        case StoryDone():
+            commit = f", commit {event.commit[:10]}" if event.commit else ""
+            return one_line(f"story {event.story_id} is complete: {event.title}{commit}")
+        case Retrying():
+            return one_line(
+                f"story {event.story_id} is tried again ({event.attempt - 1} of {event.max_retries}): {event.because}",
+                400,
+            )
+        case Reverted():
+            return f"back at the checkpoint; what was discarded is kept as {event.kept_as}"
 
 
 def ended(record: IterationRecord) -> str:

@@ -18,9 +18,10 @@ import click
 from spool.cli.target import invoked_as
 from spool.cli.views.viewer import Viewer, make_view
 from spool.domain.change import Change
-from spool.domain.events import Event, Warned
+from spool.domain.events import Event, IterationEnded, Warned
+from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
-from spool.domain.state import LoopState, Phase
+from spool.domain.state import IterationRecord, LoopState, Phase
 from spool.domain.stream import Usage
 from spool.domain.verdict import ExitCode, Finish, Limits, Status
 from spool.engine.iteration import Patience
@@ -97,6 +98,7 @@ class _Run:
         self._clock = SystemClock()
         self._run_id = f"{self._clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
         self._warnings: list[str] = []
+        self._unfinished: IterationRecord | None = None
 
     async def run(self) -> Finish:
         """Take the locks and run the loop."""
@@ -140,6 +142,8 @@ class _Run:
 
             for warning in self._warnings:
                 emit(Warned(message=warning))
+            if self._unfinished is not None and not journal.has_ended(self._unfinished.iteration):
+                emit(IterationEnded(record=self._unfinished))
             ports = Ports(
                 agents=host, store=folder, emit=emit, worktree=self._worktree(repository, emit), clock=self._clock
             )
@@ -160,14 +164,13 @@ class _Run:
         except UnreadableState as error:
             self._warnings.append(f"{error}; it is kept as {folder.set_aside().name}")
             return None
-        begun = folder.recover(earlier, now=self._clock.now())
-        if begun is not None:
-            self._warnings.append(f"iteration {begun.iteration} of an earlier run was interrupted")
+        self._unfinished = folder.recover(earlier, now=self._clock.now())
+        if self._unfinished is not None and self._unfinished.outcome is OutcomeKind.INTERRUPTED:
+            self._warnings.append(f"iteration {self._unfinished.iteration} of an earlier run was interrupted")
         return earlier
 
     def _state(self, earlier: LoopState | None, folder: StateFolder, offset: int) -> LoopState:
         settings, now = self._job.settings, self._clock.now()
-        last = folder.history(last=1)
         return LoopState(
             change=self._job.change_id,
             module=self._job.project.read(self._job.change_id).module,
@@ -176,7 +179,7 @@ class _Run:
             status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
-            iteration=max(earlier.iteration if earlier else 0, last[0].iteration if last else 0),
+            iteration=max(earlier.iteration if earlier else 0, folder.last_iteration()),
             limits=_limits(settings),
             completion_promise=settings.completion_promise,
             run_id=self._run_id,

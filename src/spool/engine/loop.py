@@ -28,7 +28,8 @@ from spool.domain.events import (
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
 from spool.domain.promise import PromiseReader
-from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase
+from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase, interrupted_record
+from spool.domain.stream import Usage
 from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tally, Verdict, Wait, advance
 from spool.engine.iteration import Patience, Transcript, run_agent
 from spool.engine.ports import Harness, Ports
@@ -110,8 +111,8 @@ class Loop:
             try:
                 finish = await self._iterate()
             except (SpoolError, OSError) as error:
-                with suppress(OSError):  # a full disk may be what brought us here
-                    self._end(Finish(Status.STOPPED, str(error), ExitCode.FAILED))
+                with suppress(SpoolError, OSError):  # a full disk may be what brought us here
+                    self._give_up(str(error))
                 raise
         self._end(finish)
         return finish
@@ -230,9 +231,13 @@ class Loop:
             commit=commit,
             log=self._ports.agents.log_path(begun.iteration),
         )
+        self._close(record, self._state.usage + facts.usage)
+
+    def _close(self, record: IterationRecord, usage: Usage) -> None:
+        """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
         self._ports.store.append(record)
-        self._save(in_flight=None, usage=self._state.usage + facts.usage)
         self._ports.emit(IterationEnded(record=record))
+        self._save(in_flight=None, usage=usage)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
@@ -262,6 +267,14 @@ class Loop:
             task.cancel()
             with suppress(asyncio.CancelledError, SpoolError):
                 await task
+
+    def _give_up(self, why: str) -> None:
+        """An error of ours ends the run: what was in flight is interrupted, and a person can read why."""
+        begun = self._state.in_flight
+        if begun is not None:
+            ended_at = max(self._ports.clock.now(), begun.started_at)
+            self._close(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
+        self._end(Finish(Status.STOPPED, why, ExitCode.FAILED))
 
     def _end(self, finish: Finish) -> None:
         self._save(status=finish.status, reason=finish.reason, phase=Phase.ENDED)

@@ -69,8 +69,8 @@ def run_job(job: Job) -> int:
     harness = registry.find(job.settings.harness, job.settings.harnesses)
     require_program(harness)
     job.project.read(job.change_id)
-    _, line = fork_supervisor()  # before asyncio and before any thread
-    finish = asyncio.run(_Run(job, harness, line).run())
+    supervisor, line = fork_supervisor()  # before asyncio and before any thread
+    finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
         click.echo(f"Stopped. Go on with:\n  {resume_command()}", err=True)
     return int(finish.exit_code)
@@ -91,9 +91,10 @@ def resume_command() -> str:
 class _Run:
     """One run, from taking the locks to letting them go."""
 
-    def __init__(self, job: Job, harness: Harness, line: socket.socket) -> None:
+    def __init__(self, job: Job, harness: Harness, supervisor: int, line: socket.socket) -> None:
         self._job = job
         self._harness = harness
+        self._supervisor = supervisor
         self._line = line
         self._clock = SystemClock()
         self._run_id = f"{self._clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
@@ -131,7 +132,13 @@ class _Run:
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
         folder.link()
         job = self._job
-        host = AgentHost(self._line, directory=job.project.root, logs=folder.logs, environment=self._environment())
+        host = AgentHost(
+            self._supervisor,
+            self._line,
+            directory=job.project.root,
+            logs=folder.logs,
+            environment=self._environment(),
+        )
         stop = Stop()
         view = make_view(job.view.name, verbose=job.verbose)
         with Viewer(folder.journal, journal.offset, view) as viewer, _signals(stop, host):

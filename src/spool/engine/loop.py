@@ -152,6 +152,9 @@ class Loop:
         if facts.denied and outcome.kind is not OutcomeKind.PERMISSION_DENIED:
             refused = ", ".join(sorted(set(facts.denied)))
             self._warn(f"the agent was refused {refused}; --allow-all lets it work without asking")
+        if facts.left:
+            left = ", ".join(map(str, facts.left))
+            self._warn(f"processes of the agent cannot be ended (do they run as another user?): {left}")
         return self._plan.judge(outcome, self._tally)
 
     def _begin(self, place: Place) -> InFlight:

@@ -17,9 +17,10 @@ import click
 from spool.cli.control import listening
 from spool.cli.target import invoked_as
 from spool.cli.views.viewer import Show, Viewer, make_view
-from spool.domain.events import Event, Warned
+from spool.domain.events import Event, IterationEnded, Warned
+from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
-from spool.domain.state import LoopState, Phase
+from spool.domain.state import IterationRecord, LoopState, Phase
 from spool.domain.stream import Usage
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.iteration import Patience
@@ -77,8 +78,8 @@ def run_job(job: Job) -> int:
     harness = registry.find(job.settings.harness, job.settings.harnesses)
     require_program(harness)
     job.project.read(job.change_id)
-    _, line = fork_supervisor()  # before asyncio and before any thread
-    finish = asyncio.run(_Run(job, harness, line).run())
+    supervisor, line = fork_supervisor()  # before asyncio and before any thread
+    finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
         click.echo(f"Stopped. Go on with:\n  {resume_command()}", err=True)
     return int(finish.exit_code)
@@ -99,13 +100,15 @@ def resume_command() -> str:
 class _Run:
     """One run, from taking the locks to letting them go."""
 
-    def __init__(self, job: Job, harness: Harness, line: socket.socket) -> None:
+    def __init__(self, job: Job, harness: Harness, supervisor: int, line: socket.socket) -> None:
         self._job = job
         self._harness = harness
+        self._supervisor = supervisor
         self._line = line
         self._clock = SystemClock()
         self._run_id = f"{self._clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
         self._warnings: list[str] = []
+        self._unfinished: IterationRecord | None = None
 
     async def run(self) -> Finish:
         """Take the locks and run the loop."""
@@ -141,7 +144,11 @@ class _Run:
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
         folder.link()
         host = AgentHost(
-            self._line, directory=self._job.project.root, logs=folder.logs, environment=self._environment()
+            self._supervisor,
+            self._line,
+            directory=self._job.project.root,
+            logs=folder.logs,
+            environment=self._environment(),
         )
         stop = Stop()
         view = make_view(self._job.show, verbose=self._job.verbose)
@@ -154,6 +161,8 @@ class _Run:
                 journal.emit(event)
                 viewer.notice()
 
+            if self._unfinished is not None and not journal.has_ended(self._unfinished.iteration):
+                emit(IterationEnded(record=self._unfinished))
             try:
                 parts = self._parts(folder, repository, emit)
                 plan = await self._job.make_plan(parts)
@@ -173,9 +182,9 @@ class _Run:
         except UnreadableState as error:
             self._warnings.append(f"{error}; it is kept as {folder.set_aside().name}")
             return None
-        begun = folder.recover(earlier, now=self._clock.now())
-        if begun is not None:
-            self._warnings.append(f"iteration {begun.iteration} of an earlier run was interrupted")
+        self._unfinished = folder.recover(earlier, now=self._clock.now())
+        if self._unfinished is not None and self._unfinished.outcome is OutcomeKind.INTERRUPTED:
+            self._warnings.append(f"iteration {self._unfinished.iteration} of an earlier run was interrupted")
         return earlier
 
     def _parts(self, folder: StateFolder, repository: Repository | NoRepository, emit: Emit) -> Parts:
@@ -201,7 +210,6 @@ class _Run:
 
     def _state(self, earlier: LoopState | None, folder: StateFolder, plan: Plan, offset: int) -> LoopState:
         settings, now = self._job.settings, self._clock.now()
-        last = folder.history(last=1)
         return LoopState(
             plan=self._job.door,
             change=self._job.change_id,
@@ -211,7 +219,7 @@ class _Run:
             status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
-            iteration=max(earlier.iteration if earlier else 0, last[0].iteration if last else 0),
+            iteration=max(earlier.iteration if earlier else 0, folder.last_iteration()),
             limits=plan.limits,
             completion_promise=plan.promise,
             run_id=self._run_id,

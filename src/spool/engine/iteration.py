@@ -133,7 +133,7 @@ class Watch:
 
     def verdict(self, *, promised: bool, printed: int) -> StopCause | None:
         """Return why the agent must end now, if it must."""
-        if printed > self._patience.output_bytes:
+        if self._patience.output_bytes and printed > self._patience.output_bytes:
             return StopCause.OUTPUT
         if promised and self._quiet_s >= self._patience.promise_grace_s:
             return StopCause.PROMISED
@@ -179,6 +179,7 @@ async def run_agent(
                 stderr_tail=_last_line(stderr),
                 duration_s=clock.monotonic() - started,
                 strays=agent.strays,
+                left=agent.left,
             )
 
 

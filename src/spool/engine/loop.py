@@ -27,7 +27,8 @@ from spool.domain.events import (
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
 from spool.domain.promise import PromiseReader
-from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase
+from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase, interrupted_record
+from spool.domain.stream import Usage
 from spool.domain.verdict import Continue, ExitCode, Finish, NextStory, Retry, Status, Tally, Verdict, Wait, advance
 from spool.engine.iteration import Patience, Transcript, run_agent
 from spool.engine.plan import Place, Plan
@@ -81,8 +82,8 @@ class Loop:
             try:
                 finish = await self._iterate()
             except (SpoolError, OSError) as error:
-                with suppress(OSError):  # a full disk may be what brought us here
-                    self._end(Finish(Status.STOPPED, str(error), ExitCode.FAILED), kept="")
+                with suppress(SpoolError, OSError):  # a full disk may be what brought us here
+                    self._give_up(str(error))
                 raise
         await self._close(finish)
         return finish
@@ -124,6 +125,9 @@ class Loop:
         if facts.denied and outcome.kind is not OutcomeKind.PERMISSION_DENIED:
             refused = ", ".join(sorted(set(facts.denied)))
             self._warn(f"the agent was refused {refused}; --allow-all lets it work without asking")
+        if facts.left:
+            left = ", ".join(map(str, facts.left))
+            self._warn(f"processes of the agent cannot be ended (do they run as another user?): {left}")
         return await self._judge(outcome)
 
     async def _prepare(self, place: Place) -> str | Verdict:
@@ -223,9 +227,13 @@ class Loop:
             attempt=self._plan.story.attempt if self._plan.story else None,
             log=self._ports.agents.log_path(begun.iteration),
         )
+        self._put_end(record, self._state.usage + facts.usage)
+
+    def _put_end(self, record: IterationRecord, usage: Usage) -> None:
+        """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
         self._ports.store.append(record)
-        self._save(in_flight=None, usage=self._state.usage + facts.usage)
         self._ports.emit(IterationEnded(record=record))
+        self._save(in_flight=None, usage=usage)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
@@ -267,6 +275,14 @@ class Loop:
         except (CommandTimeout, CommandFailed) as error:
             self._warn(str(error))
         self._end(finish, kept=kept)
+
+    def _give_up(self, why: str) -> None:
+        """An error of ours ends the run: what was in flight is interrupted, and a person can read why."""
+        begun = self._state.in_flight
+        if begun is not None:
+            ended_at = max(self._ports.clock.now(), begun.started_at)
+            self._put_end(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
+        self._end(Finish(Status.STOPPED, why, ExitCode.FAILED), kept="")
 
     def _end(self, finish: Finish, *, kept: str) -> None:
         self._save(status=finish.status, reason=finish.reason, phase=Phase.ENDED)

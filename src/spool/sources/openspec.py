@@ -27,7 +27,7 @@ class OpenSpec:
         return shutil.which("openspec") is not None
 
     async def concerns(self, change_id: str, stories: StoryList) -> list[str]:
-        """Return what openspec objects to: other numbers than ours; the first time, a missing plan or an invalid change."""
+        """Return what openspec objects to; whether the change is planned and valid is asked only once."""
         found = await self._numbers(change_id, stories)
         if not self._checked:
             self._checked = True

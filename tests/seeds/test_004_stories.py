@@ -263,7 +263,7 @@ def test_timeout_triggers_retry(stories: Scratch) -> None:
     count = stories.home / "count"
     slow_git(
         stories,
-        f"'add' in sys.argv and (open({str(count)!r}, 'a').write('x'), len(open({str(count)!r}).read()) <= 2)[1]",
+        f"'write-tree' in sys.argv and (open({str(count)!r}, 'a').write('x'), len(open({str(count)!r}).read()) <= 2)[1]",
         3_600,
     )
     events = stories.run_events("--command-timeout", "1")
@@ -273,7 +273,7 @@ def test_timeout_triggers_retry(stories: Scratch) -> None:
 
 def test_timeouts_use_up_the_retries(stories: Scratch) -> None:
     stories.script([TICK, COMPLETE])
-    slow_git(stories, "'add' in sys.argv", 3_600)
+    slow_git(stories, "'write-tree' in sys.argv", 3_600)
     done = stories.run("--json", "--command-timeout", "1", "--max-retries", "1")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 1

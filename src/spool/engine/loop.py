@@ -65,6 +65,7 @@ class Loop:
         self._stop = stop
         self._state = state
         self._tally = Tally(run_iterations=0)
+        self._mark_is_old = True
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -89,7 +90,6 @@ class Loop:
         return finish
 
     async def _iterate(self) -> Finish:
-        await self._guarded(self._ports.worktree.mark())
         while not self._stop.requested:
             verdict = await self._one()
             match verdict:
@@ -113,6 +113,9 @@ class Loop:
         prompt = await self._prepare(place)
         if not isinstance(prompt, str):
             return prompt
+        if self._mark_is_old or self._plan.story is not None:  # a plan with stories may have changed the tree itself
+            await self._guarded(self._ports.worktree.mark())
+            self._mark_is_old = False
         begun = self._begin(place)
         facts = await self._run_agent(place, prompt)
         self._save(phase=Phase.RECORDING)
@@ -242,8 +245,7 @@ class Loop:
         # In slices by the wall clock: a laptop that slept through the reset need not wait for it again.
         while (left_s := (until - self._ports.clock.now()).total_seconds()) > 0 and not self._stop.requested:
             await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
-        if not self._stop.requested:
-            await self._guarded(self._ports.worktree.mark())
+        self._mark_is_old = True  # a person may have used the time
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """Await git's account of what happened; one that fails costs a warning, not the loop."""

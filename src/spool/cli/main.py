@@ -15,6 +15,7 @@ _COMMANDS = {
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
+    "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }

@@ -94,6 +94,7 @@ class Loop:
         self._stop = stop
         self._state = state
         self._tally = Tally(run_iterations=0)
+        self._closing = 0
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -238,6 +239,7 @@ class Loop:
 
     def _close(self, record: IterationRecord, usage: Usage) -> None:
         """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
+        self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
         self._save(in_flight=None, usage=usage)
@@ -272,9 +274,12 @@ class Loop:
                 await task
 
     def _give_up(self, why: str) -> None:
-        """An error of ours ends the run: what was in flight is interrupted, and a person can read why."""
+        """An error of ours ends the run: what was in flight is interrupted, and a person can read why.
+
+        If the error came while the end was written, nobody knows how much of it is on disk: the next run looks.
+        """
         begun = self._state.in_flight
-        if begun is not None:
+        if begun is not None and begun.iteration != self._closing:
             ended_at = max(self._ports.clock.now(), begun.started_at)
             self._close(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
         self._end(Finish(Status.STOPPED, why, ExitCode.FAILED))

@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -106,9 +106,10 @@ class _Run:
         """Take the locks and run the loop."""
         root = self._job.project.root
         repository = await find_repository(root, timeout_s=self._job.settings.command_timeout)
-        with self._locked(repository):
+        # The view outlives the locks: a reader that stands still holds up what is shown, not the next run.
+        with ExitStack() as views, self._locked(repository):
             folder = open_folder(self._job.project, self._job.change_id, repository)
-            return await self._in_folder(folder, repository)
+            return await self._in_folder(folder, repository, views)
 
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
@@ -127,7 +128,7 @@ class _Run:
         with held(locks, [tree, state_path(project, self._job.change_id)], holder):
             yield
 
-    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository) -> Finish:
+    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository, views: ExitStack) -> Finish:
         folder.prepare()
         earlier = self._earlier(folder)
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
@@ -142,7 +143,8 @@ class _Run:
         )
         stop = Stop()
         view = make_view(job.view.name, verbose=job.verbose)
-        with Viewer(folder.journal, journal.offset, view) as viewer, _signals(stop, host):
+        viewer = views.enter_context(Viewer(folder.journal, journal.offset, view))
+        with _signals(stop, host):
 
             def emit(event: Event) -> None:
                 journal.emit(event)

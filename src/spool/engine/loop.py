@@ -248,8 +248,13 @@ class Loop:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
         self._save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices by the wall clock: a laptop that slept through the reset need not wait for it again.
-        while (left_s := (until - self._ports.clock.now()).total_seconds()) > 0 and not self._stop.requested:
+        # In slices, and until one of two clocks says so. By the wall clock a laptop that slept through the reset need
+        # not wait for it again; by the other a wall clock that is set back turns no second into an hour.
+        clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
+        while not self._stop.requested:
+            left_s = min((until - clock.now()).total_seconds(), until_s - clock.monotonic())
+            if left_s <= 0:
+                break
             await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
         if not self._stop.requested:
             await self._guarded(self._ports.worktree.mark())

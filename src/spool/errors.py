@@ -37,5 +37,9 @@ class CommandFailed(SpoolError):
     """An external command such as git answered with an error."""
 
 
+class CommandNotRun(SpoolError):
+    """An external command such as git could not be started at all."""
+
+
 class AgentHostError(SpoolError):
     """The process that watches over agents is gone or cannot start one."""

@@ -34,7 +34,7 @@ from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tal
 from spool.engine.iteration import Patience, Transcript, run_agent
 from spool.engine.ports import Harness, Ports
 from spool.engine.stop import Stop
-from spool.errors import CommandFailed, CommandTimeout, SpoolError
+from spool.errors import CommandFailed, CommandNotRun, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
@@ -269,7 +269,7 @@ class Loop:
             if task.done():
                 return task.result()
             return None
-        except (CommandTimeout, CommandFailed) as error:
+        except (CommandTimeout, CommandFailed, CommandNotRun) as error:
             self._warn(str(error))
             return None
         finally:

@@ -19,6 +19,7 @@ from spool.domain.state import Runner
 from spool.errors import LockedError
 from spool.host.files import FILE_MODE, make_folder
 from spool.host.identity import is_alive
+from spool.host.records import encoded
 
 _LOOKS = 100
 
@@ -52,7 +53,7 @@ def _one(path: Path, holder: Holder) -> Iterator[None]:
         except BlockingIOError:
             raise _refusal(descriptor) from None
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        os.pwrite(descriptor, encoded(holder), 0)
         yield
         os.ftruncate(descriptor, 0)
     finally:

@@ -25,6 +25,7 @@ from spool.host.files import (
     replace_file,
     write_all,
 )
+from spool.host.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
 _GROWING = ("history.jsonl", "journal.jsonl", "context.md")
@@ -91,7 +92,7 @@ class StateFolder:
 
     def save(self, state: LoopState) -> None:
         """Replace the state, durably; link the folder back together if somebody removed it."""
-        data = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+        data = msgspec.json.format(encoded(state), indent=2) + b"\n"
         self._repair()
         replace_file(self._state, data)
         if self._mirror is not None:
@@ -100,7 +101,7 @@ class StateFolder:
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history, durably."""
         self._repair()
-        append_line(self._history, msgspec.json.encode(record))
+        append_line(self._history, encoded(record))
         self.link()
 
     def link(self) -> None:

@@ -65,6 +65,9 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        for folder in (self.path.parent, self.path, self.logs):
+            if folder.is_symlink():
+                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
         make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():

@@ -55,6 +55,7 @@ def spool() -> None:
 
 def run() -> int:
     """Run the command line and return the exit code."""
+    _open_missing_streams()
     _forgive_odd_characters()
     try:
         code = spool.main(prog_name="spool", standalone_mode=False)
@@ -83,6 +84,16 @@ def complain(message: str, hint: str) -> None:
         click.echo(f"spool: {message}", err=True)
         if hint:
             click.echo(f"  {hint}", err=True)
+
+
+def _open_missing_streams() -> None:
+    """Lead a closed standard stream nowhere, or the next file that is opened takes its number, and all that is said."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the missing one
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _forgive_odd_characters() -> None:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,10 +117,11 @@ class _Run:
         repository = await find_repository(job.project.root, timeout_s=job.settings.command_timeout)
         if job.needs_git and isinstance(repository, NoRepository):
             raise SpoolError(f"spool {job.door} needs git: {repository.why}", hint="git init, or use spool ralph")
-        with self._locked(repository):
+        # The view outlives the locks: a reader that stands still holds up what is shown, not the next run.
+        with ExitStack() as views, self._locked(repository):
             folder = open_folder(job.project, job.door, job.change_id, repository)
             folder.prepare()
-            return await self._in_folder(folder, repository)
+            return await self._in_folder(folder, repository, views)
 
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
@@ -140,7 +141,7 @@ class _Run:
         with held(locks, [tree, project.state / self._job.change_id], holder):
             yield
 
-    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository) -> Finish:
+    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository, views: ExitStack) -> Finish:
         earlier = self._earlier(folder)
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
         folder.link()
@@ -153,10 +154,8 @@ class _Run:
         )
         stop = Stop()
         view = make_view(self._job.show, verbose=self._job.verbose)
-        with (
-            Viewer(folder.journal, journal.offset, view) as viewer,
-            listening(stop, host, to_stdin=self._job.show is Show.JSON),
-        ):
+        viewer = views.enter_context(Viewer(folder.journal, journal.offset, view))
+        with listening(stop, host, to_stdin=self._job.show is Show.JSON):
 
             def emit(event: Event) -> None:
                 journal.emit(event)

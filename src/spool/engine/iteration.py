@@ -73,7 +73,8 @@ class Transcript:
         return self._reader.current().kept is not None
 
     def disbelieve(self, why: str) -> None:
-        """Take no promise from now on."""
+        """Take no promise from now on, and none that was made before."""
+        self._reader.end_message()
         self._reader.veto(why)
         self.reader_closed = True
 

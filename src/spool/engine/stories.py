@@ -39,7 +39,7 @@ from spool.domain.verdict import (
 )
 from spool.engine.plan import Place
 from spool.engine.ports import Clock, Emit
-from spool.errors import CommandFailed, CommandTimeout
+from spool.errors import CommandError
 
 
 class StorySource(Protocol):
@@ -173,7 +173,7 @@ class StoryPlan:
         """Decide by the promise and by the story's boxes, and remember what that means for the next attempt."""
         try:
             open_tasks = await self._open_tasks()
-        except (CommandTimeout, CommandFailed) as error:
+        except CommandError as error:
             outcome, open_tasks = Outcome(kind=OutcomeKind.TIMEOUT, reason=str(error)), ()
         verdict = judge_story(
             outcome,
@@ -229,7 +229,7 @@ class StoryPlan:
         if self._commit is not None:
             try:
                 commit = await self._commit(f"Story {self.story.id}: {self.story.title}")
-            except (CommandFailed, CommandTimeout) as error:
+            except CommandError as error:
                 self._emit(Warned(message=str(error)))
         self._emit(StoryDone(story_id=self.story.id, title=self.story.title, commit=commit))
 

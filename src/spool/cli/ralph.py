@@ -50,6 +50,9 @@ _EXAMPLES = (
     default=None,
     help="Let the agent use its tools without asking.",
 )
+@_agent(
+    "--resume-agent", is_flag=True, default=None, help="Keep the agent's own conversation from iteration to iteration."
+)
 @_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @_limits("--min-iterations", type=int, metavar="N", help="Go on until at least so many.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after so many in this run.  [default: 50]")
@@ -158,7 +161,7 @@ def _overrides(given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that were given as flags."""
     names = (
         "harness", "model", "min_iterations", "max_iterations", "completion_promise", "allow_all", "fail_fast",
-        "auto_commit", "iteration_timeout", "idle_timeout", "command_timeout", "error_threshold",
+        "auto_commit", "resume_agent", "iteration_timeout", "idle_timeout", "command_timeout", "error_threshold",
     )  # fmt: skip
     found = {name: given[name] for name in names if given[name] is not None}
     if given["no_max_iterations"]:

@@ -28,7 +28,7 @@ from spool.engine.loop import Agency, Loop
 from spool.engine.ports import Emit, Harness, Ports
 from spool.engine.ralph import RalphPlan
 from spool.engine.stop import Stop
-from spool.errors import SpoolError, UnreadableState
+from spool.errors import SpoolError, UnreadableState, UsageError
 from spool.harness import registry
 from spool.host.agents import AgentHost
 from spool.host.clock import SystemClock
@@ -67,6 +67,8 @@ def run_job(job: Job) -> int:
     """Run a loop in this process and return the exit code."""
     harness = registry.find(job.settings.harness, job.settings.harnesses)
     require_program(harness)
+    if job.settings.resume_agent and not harness.traits.resume:
+        raise UsageError(f"{harness.name} cannot go on with an earlier conversation", hint="leave out --resume-agent")
     job.project.read(job.change_id)
     _, line = fork_supervisor()  # before asyncio and before any thread
     finish = asyncio.run(_Run(job, harness, line).run())
@@ -144,9 +146,9 @@ class _Run:
                 agents=host, store=folder, emit=emit, worktree=self._worktree(repository, emit), clock=self._clock
             )
             try:
-                return await Loop(
-                    self._plan(folder), self._agency(), ports, stop, self._state(earlier, folder, journal.offset)
-                ).run()
+                state = self._state(earlier, folder, journal.offset)
+                session = _last_session(folder, self._harness.name)
+                return await Loop(self._plan(folder), self._agency(), ports, stop, state, session=session).run()
             finally:
                 host.close()
                 journal.close()
@@ -212,6 +214,7 @@ class _Run:
             allow_all=settings.allow_all,
             is_root=os.geteuid() == 0,
             auto_commit=settings.auto_commit,
+            resume=settings.resume_agent,
             patience=Patience(
                 iteration_s=settings.iteration_timeout or None,
                 idle_s=settings.idle_timeout or None,
@@ -255,12 +258,19 @@ def mirror_name(path: Path) -> str:
     return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
 
 
+def _last_session(folder: StateFolder, harness: str) -> str:
+    """Return the conversation that an earlier run of this agent had, for --resume-agent."""
+    last = folder.history(last=1)
+    return last[0].session if last and last[0].harness == harness else ""
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         min_iterations=settings.min_iterations,
         max_iterations=settings.max_iterations or None,
         error_threshold=settings.error_threshold,
         error_pause_s=settings.error_pause,
+        rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
     )
 

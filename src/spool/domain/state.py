@@ -78,6 +78,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     deletions: int = 0
     usage: Usage = Usage()
     commit: str | None = None
+    session: str = ""
+    """The agent's own name for the conversation; with it a person can look into what was said."""
     log: str = ""
 
 

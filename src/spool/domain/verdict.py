@@ -36,6 +36,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_iterations: int | None = 50
     error_threshold: int = 10
     error_pause_s: float = 1.0
+    rate_limit_pause_s: float = 30.0
+    """The first wait for a rate limit that does not say when it ends; each further one is twice as long."""
     fail_fast: bool = False
 
 
@@ -90,6 +92,7 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
             retry_after_s=outcome.retry_after_s,
             resets_at=outcome.resets_at,
             jitter=jitter,
+            base_s=limits.rate_limit_pause_s,
         )
         return Wait(seconds, outcome.reason)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):

@@ -81,18 +81,23 @@ class Agency:
     allow_all: bool = False
     is_root: bool = False
     auto_commit: bool = False
+    resume: bool = False
+    """Whether the agent goes on with its own conversation instead of starting afresh."""
 
 
 class Loop:
     """Drives one run."""
 
-    def __init__(self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState) -> None:
+    def __init__(
+        self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState, *, session: str = ""
+    ) -> None:
         self._plan = plan
         self._agency = agency
         self._ports = ports
         self._stop = stop
         self._state = state
         self._tally = Tally(run_iterations=0)
+        self._session = session
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -141,6 +146,7 @@ class Loop:
         prompt = await self._plan.prompt(place)
         begun = self._begin(place)
         facts = await self._run_agent(place, prompt)
+        self._session = facts.session or self._session
         self._save(phase=Phase.RECORDING)
         changes = await self._guarded(self._ports.worktree.changes(self._agency.harness.traits.leavings))
         facts = msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count)
@@ -180,12 +186,15 @@ class Loop:
             model=agency.model,
             allow_all=agency.allow_all,
             is_root=agency.is_root,
+            session=self._session if agency.resume else "",
+            side_path=self._ports.agents.side_path(place.iteration),
         )
         reader = PromiseReader(self._plan.promise, prompt=prompt)
         transcript = Transcript(
             agency.harness.decoder(),
             reader,
             lambda event: self._ports.emit(AgentEvent(iteration=place.iteration, event=event)),
+            allow_all=agency.allow_all,
         )
         return await run_agent(
             self._ports.agents,
@@ -228,6 +237,7 @@ class Loop:
             deletions=changes.deletions if changes else 0,
             usage=facts.usage,
             commit=commit,
+            session=facts.session,
             log=self._ports.agents.log_path(begun.iteration),
         )
         self._ports.store.append(record)

@@ -39,6 +39,8 @@ class Asked:
     step: int
     tools: tuple[str, ...]
     did: str
+    heard: str = ""
+    """The end of the conversation, such as a tool's result."""
 
 
 class ModelServer:
@@ -104,7 +106,8 @@ class ModelServer:
         return fault
 
     def _note(self, path: str, request: Request, run: int, step: int, did: str) -> None:
-        self.asked.append(Asked(path, run, step, tuple(tool.name for tool in request.tools), did))
+        heard = request.messages[-1].text[-300:] if request.messages else ""
+        self.asked.append(Asked(path, run, step, tuple(tool.name for tool in request.tools), did, heard))
 
 
 @contextmanager

@@ -97,8 +97,6 @@ class Transcript:
                     self._reader.end_message()
             case ToolUse(subagent=False):
                 self._reader.tool_used()
-            case Retry():
-                self.rate_limited_retry_s = (event.delay_s or 0.0) if event.rate_limited else None
             case Denied():
                 self.denied.append(event.tool)
             case Failure():
@@ -109,10 +107,15 @@ class Transcript:
                 if event.content and not self._spoke and not self.reader_closed:
                     self._reader.feed(event.content)
                     self._reader.end_message()
-            case ToolResult() | Message() | ToolUse():
+            case ToolResult() | Message() | ToolUse() | Retry():
                 pass
-        if not isinstance(event, Retry):
-            self.rate_limited_retry_s = None
+        # What an agent says once it is told to stop does not undo that it was waiting: aider prints "^C again to exit".
+        if not self.reader_closed:
+            match event:
+                case Retry(rate_limited=True):
+                    self.rate_limited_retry_s = event.delay_s or 0.0
+                case _:
+                    self.rate_limited_retry_s = None
 
 
 class Watch:

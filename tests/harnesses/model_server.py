@@ -41,6 +41,10 @@ class Asked:
     did: str
     heard: str = ""
     """The end of the conversation, such as a tool's result."""
+    iterations: tuple[int, ...] = ()
+    """Which of Spool's prompts the conversation holds: more than one if the agent remembers."""
+    longest: int = 0
+    """Characters of the longest message."""
 
 
 class ModelServer:
@@ -106,8 +110,19 @@ class ModelServer:
         return fault
 
     def _note(self, path: str, request: Request, run: int, step: int, did: str) -> None:
-        heard = request.messages[-1].text[-300:] if request.messages else ""
-        self.asked.append(Asked(path, run, step, tuple(tool.name for tool in request.tools), did, heard))
+        prompts = [_ITERATION.findall(said.text) for said in request.messages if said.role == "user"]
+        self.asked.append(
+            Asked(
+                path,
+                run,
+                step,
+                tools=tuple(tool.name for tool in request.tools),
+                did=did,
+                heard=request.messages[-1].text[-300:] if request.messages else "",
+                iterations=tuple(int(found[-1]) for found in prompts if found),
+                longest=max((len(said.text) for said in request.messages), default=0),
+            )
+        )
 
 
 @contextmanager

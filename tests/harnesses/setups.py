@@ -85,7 +85,7 @@ def _codex(home: Path, url: str) -> dict[str, str]:
 
 def _gemini(home: Path, url: str) -> dict[str, str]:
     settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"maxAttempts": 2, "disableAutoUpdate": True, "disableUpdateNag": True},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},

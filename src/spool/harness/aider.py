@@ -69,16 +69,16 @@ class _Decoder:
         self._error = b""
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        text = ""
+        text: list[str] = []
         for line in self._lines.feed(chunk):
-            text += self._utf8.decode(line.data + b"\n" if line.ended else line.data)
+            text.append(self._utf8.decode(line.data + b"\n" if line.ended else line.data))
             if found := _ERROR_PRINTED.match(line.data):
                 self._error = found[1]
             elif found := _RETRY_PRINTED.match(line.data):
+                yield from _shown(text)
                 limited = _KINDS.get(self._error.decode()) is ErrorKind.RATE_LIMIT
                 yield Retry(message=self._error.decode(), delay_s=float(found[1]), rate_limited=limited)
-        if text:
-            yield Message(text=text, partial=True, subagent=True)
+        yield from _shown(text)
 
     def pause(self) -> Iterator[StreamEvent]:
         yield from ()
@@ -94,6 +94,13 @@ class _Decoder:
         elif not answers:
             yield incomplete("an answer")
         yield Done(content=_last_answer(side, answers), usage=_usage(side, answers))
+
+
+def _shown(text: list[str]) -> Iterator[StreamEvent]:
+    """Give lines for a person to see; as a subagent's they promise nothing."""
+    if text:
+        yield Message(text="".join(text), partial=True, subagent=True)
+        text.clear()
 
 
 def _last_answer(side: str, answers: list[re.Match[str]]) -> str:

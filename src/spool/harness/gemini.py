@@ -18,6 +18,8 @@ _STATUS = re.compile(r'"code":\s*(\d{3})\b')
 # What gemini adds, in its own words, to an error 429; the status itself is gone by then.
 _LIMITED = ("Please wait and try again later", "You have exhausted your", "exceeded your current quota")
 _NO_LOGIN = ("Please set an Auth method", "When using Gemini API, you must specify", "authentication failed")
+_UNTRUSTED = "not running in a trusted directory"
+_TRUST = "start 'gemini' here once and trust the folder, or run with --allow-all"
 _EDITORS = {"write_file", "replace", "run_shell_command"}
 
 
@@ -106,9 +108,8 @@ class _Events:
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         if ending.json and not self._over:
             yield incomplete("a result event")
-        elif not ending.json and any(words in ending.stderr for words in _NO_LOGIN):
-            said = next(line for line in ending.stderr.splitlines() if any(words in line for words in _NO_LOGIN))
-            yield failure(one_line(said, 400), login=_LOGIN, kind=ErrorKind.AUTH)
+        elif not ending.json:
+            yield from _refusal(ending.stderr)
 
     def _hush(self) -> Iterator[StreamEvent]:
         """End the message that came in pieces."""
@@ -125,6 +126,15 @@ class _Events:
         stats = event.stats or _Stats()
         usage = Usage(tokens_in=stats.input, tokens_out=stats.output_tokens, tokens_cached=stats.cached)
         yield Done(usage=usage, session=self._session)
+
+
+def _refusal(stderr: str) -> Iterator[StreamEvent]:
+    """Tell why it did not even start: it says so on standard error only."""
+    for line in stderr.splitlines():
+        if _UNTRUSTED in line:
+            yield failure(one_line(line, 400), login=_LOGIN, kind=ErrorKind.CONFIG, hint=_TRUST)
+        elif any(words in line for words in _NO_LOGIN):
+            yield failure(one_line(line, 400), login=_LOGIN, kind=ErrorKind.AUTH)
 
 
 def _failure(message: str) -> StreamEvent:

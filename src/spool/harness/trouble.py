@@ -28,6 +28,7 @@ def failure(
     kind: ErrorKind | None = None,
     retry_after_s: float | None = None,
     resets_at: float | None = None,
+    hint: str = "",
 ) -> Failure:
     """Return what an error means; `login` tells a person how to sign this agent in."""
     kind = kind or _kind(status)
@@ -39,7 +40,7 @@ def failure(
         status=status,
         retry_after_s=(wait_in(message) if retry_after_s is None else retry_after_s) if limited else None,
         resets_at=resets_at if limited else None,
-        hint=hints.get(kind, ""),
+        hint=hint or hints.get(kind, ""),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from spool.cli.runner import Job, Parts
 from spool.cli.views.viewer import Show
 from spool.domain.settings import Settings
+from spool.domain.verdict import Limits
 from spool.engine.plan import Plan
 from spool.engine.stories import OnResume, StoryPlan
 from spool.errors import SpoolError
@@ -45,6 +46,7 @@ async def _make_plan(parts: Parts) -> Plan:
     return StoryPlan(
         source=ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout, openspec=_openspec(parts)),
         checkpoints=checkpoints,
+        limits=Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause),
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,

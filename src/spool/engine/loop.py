@@ -53,12 +53,16 @@ class Agency:
     allow_all: bool = False
     is_root: bool = False
     auto_commit: bool = False
+    resume: bool = False
+    """Whether the agent goes on with its own conversation instead of starting afresh."""
 
 
 class Loop:
     """Drives one run."""
 
-    def __init__(self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState) -> None:
+    def __init__(
+        self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState, *, session: str = ""
+    ) -> None:
         self._plan = plan
         self._agency = agency
         self._ports = ports
@@ -67,6 +71,7 @@ class Loop:
         self._tally = Tally(run_iterations=0)
         self._mark_is_old = True
         self._closing = 0
+        self._session = session
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -119,6 +124,7 @@ class Loop:
             self._mark_is_old = False
         begun = self._begin(place)
         facts = await self._run_agent(place, prompt)
+        self._session = facts.session or self._session
         self._save(phase=Phase.RECORDING)
         changes = await self._guarded(self._ports.worktree.changes(self._agency.harness.traits.leavings))
         facts = msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count)
@@ -179,12 +185,15 @@ class Loop:
             model=agency.model,
             allow_all=agency.allow_all,
             is_root=agency.is_root,
+            session=self._session if agency.resume else "",
+            side_path=self._ports.agents.side_path(place.iteration),
         )
         reader = PromiseReader(self._plan.promise, prompt=prompt)
         transcript = Transcript(
             agency.harness.decoder(),
             reader,
             lambda event: self._ports.emit(self._plan.tell(place, event)),
+            allow_all=agency.allow_all,
         )
         return await run_agent(
             self._ports.agents,
@@ -229,6 +238,7 @@ class Loop:
             commit=commit,
             story_id=self._plan.story.id if self._plan.story else None,
             attempt=self._plan.story.attempt if self._plan.story else None,
+            session=facts.session,
             log=self._ports.agents.log_path(begun.iteration),
         )
         self._put_end(record, self._state.usage + facts.usage)

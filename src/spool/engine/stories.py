@@ -115,13 +115,13 @@ class StoryPlan:
     """Walks the stories of a change."""
 
     promise = DEFAULT_PROMISE
-    limits = Limits(max_iterations=None, error_threshold=0)
 
     def __init__(
         self,
         *,
         source: StorySource,
         checkpoints: Checkpoints,
+        limits: Limits,
         max_retries: int,
         on_resume: OnResume,
         question_tool: str,
@@ -131,6 +131,7 @@ class StoryPlan:
         emit: Emit,
         clock: Clock,
     ) -> None:
+        self.limits = limits
         self.story: StoryState | None = None
         self._source = source
         self._checkpoints = checkpoints
@@ -178,6 +179,7 @@ class StoryPlan:
         verdict = judge_story(
             outcome,
             tally,
+            self.limits,
             retries=self._retries,
             max_retries=self._max_retries,
             open_tasks=open_tasks,

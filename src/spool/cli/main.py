@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 import click
@@ -14,6 +15,10 @@ _COMMANDS = {
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
+    "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
+    "attach": ("spool.cli.attach:attach", "Watch a loop that runs elsewhere."),
+    "logs": ("spool.cli.attach:logs", "Print what a loop has shown so far."),
+    "stop": ("spool.cli.stop:stop", "Stop loops, and wait until they are gone."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }
@@ -51,11 +56,16 @@ def spool() -> None:
     """Run coding agents in a loop, unattended, until the work is really done."""
 
 
-def run() -> int:
-    """Run the command line and return the exit code."""
+def run(command: click.Command = spool, name: str = "spool") -> int:
+    """Run a command line and return the exit code."""
     _forgive_odd_characters()
+    return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
+
+
+def guarded(work: Callable[[], object], name: str = "spool") -> int:
+    """Do something and return its exit code; whatever goes wrong is told in a line."""
     try:
-        code = spool.main(prog_name="spool", standalone_mode=False)
+        code = work()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -65,19 +75,19 @@ def run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SpoolError as error:
-        complain(str(error), error.hint)
+        complain(str(error), error.hint, name)
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "")
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
         return 1
 
 
-def complain(message: str, hint: str) -> None:
+def complain(message: str, hint: str, name: str = "spool") -> None:
     """Tell a person what is wrong and what to do, in one line each, on standard error."""
-    click.echo(f"spool: {message}", err=True)
+    click.echo(f"{name}: {message}", err=True)
     if hint:
         click.echo(f"  {hint}", err=True)
 

@@ -15,8 +15,8 @@ import pytest
 from tests.cli.test_ralph import wait_for
 from tests.support import CHANGE, Scratch
 
-WORKING = [{"say": "Working hard"}, {"sleep": 60}]
-COMPLETE = {"promise": "COMPLETE"}
+WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 60}]
+COMPLETE: dict[str, Any] = {"promise": "COMPLETE"}
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ class _Run:
         job = self._job
         views = [make_view(job.show, verbose=job.verbose, title=job.title)]
         if job.keeps_log and job.log is not None:
-            views.append(LogView(job.log))
+            views.append(LogView(job.log, fresh=job.fresh))
         with ExitStack() as stack:
             viewers = [stack.enter_context(Viewer(journal, offset, view)) for view in views]
 

@@ -124,8 +124,10 @@ class PlainView:
 class LogView:
     """Everything that a terminal shows of a run, and the tool results too, added to a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
         self._path = path
+        if fresh and path.exists():
+            path.rename(path.with_name(f"{path.name}.1"))
         self._file = _open_log(path)
         self._lines = PlainView(stream=True, verbose=True, out=self._file)
 

@@ -113,7 +113,8 @@ def choose(
 def from_template(words: Sequence[str]) -> Terminal:
     """Return a terminal from the user's own words: `{command}` stands for all of ours, and is a word of its own.
 
-    `{title}` and `{directory}` may stand anywhere. A word `{fullscreen:--full}` becomes `--full` where fullscreen is wanted, and is left out elsewhere.
+    `{title}` and `{directory}` may stand anywhere. A word `{fullscreen:--full}` becomes `--full` where fullscreen is
+    wanted, and is left out elsewhere.
     """
     if "{command}" not in words:
         raise UsageError("the terminal in the settings has no word '{command}'", hint='["xterm", "-e", "{command}"]')

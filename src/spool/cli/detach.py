@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from spool.cli.loops import wait_for_start
 from spool.cli.runner import Job, run_job
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
@@ -26,7 +27,7 @@ def run_or_detach(job: Job, *, detach: bool) -> int:
     make_folder(registry.folder)
     log = registry.beside(job.run_id, "log")
     pid = _fork(replace(job, terminal="none", log=log), log)
-    entry = registry.wait_for(job.run_id, seconds=START_S, going=lambda: not _exited(pid))
+    entry = wait_for_start(job.run_id, seconds=START_S, going=lambda: not _exited(pid))
     if entry is None:
         raise SpoolError("the loop did not start", hint=log.read_text("utf-8", "replace").strip())
     if entry.status is not Status.RUNNING and not entry.iteration:

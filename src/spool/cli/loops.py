@@ -1,6 +1,7 @@
 """The loops on this machine as a person sees them: told, found by name, and put into a table."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from spool.domain.state import LoopState, Phase
 from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
-from spool.host.registry import Entry, told
+from spool.host.registry import Entry, this_machine, told
 from spool.host.store import StateFolder
 
 
@@ -46,6 +47,16 @@ def state_of(entry: Entry) -> LoopState | None:
         state = StateFolder(Path(entry.state)).load()
         return state if state is not None and state.run_id == entry.run_id else None
     return None
+
+
+def wait_for_start(run_id: str, *, seconds: float, going: Callable[[], bool]) -> Entry | None:
+    """Wait until a loop is under way, or has ended already; None if nothing came of it."""
+    registry, deadline = this_machine(), time.monotonic() + seconds
+    entry = registry.wait_for(run_id, seconds=seconds, going=going)
+    while entry is not None and entry.running and state_of(entry) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+        entry = registry.find(run_id)
+    return entry and told(entry)
 
 
 def row(entry: Entry) -> LoopRow:

@@ -152,7 +152,6 @@ class LogView:
         """An agent's `git clean -fdx` takes the log; what we hold open is still whole."""
         if self._path.exists():
             return
-        make_folder(self._path.parent)
         old, self._file = self._file, _open_log(self._path)
         old.seek(0)
         shutil.copyfileobj(old, self._file)
@@ -161,6 +160,7 @@ class LogView:
 
 
 def _open_log(path: Path) -> TextIO:
+    make_folder(path.parent)
     # O_NOFOLLOW: the agent works beside this file, and a link in its place would lead our writing elsewhere.
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     return open(os.open(path, flags, FILE_MODE), "r+", encoding="utf-8", errors="replace")  # noqa: PTH123

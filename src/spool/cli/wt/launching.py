@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from spool.cli.loops import wait_for_start
 from spool.cli.runner import new_run_id, require_program
 from spool.cli.wt.job import settings_for
 from spool.cli.wt.request import Request, Ticket, this_environment, write_ticket
@@ -102,7 +103,7 @@ def _try(terminal: Terminal, ticket: Ticket, path: Path, settings: Settings) -> 
     log = this_machine().beside(ticket.run_id, "log")
     process = launch(terminal, window, os.environ, log)
     # tmux and some desktops' terminals leave at once, with code 0, when the window is on its way.
-    entry = this_machine().wait_for(
+    entry = wait_for_start(
         ticket.run_id, seconds=START_S, going=lambda: not _failed(process, background=terminal.name == NONE)
     )
     if entry is not None:

@@ -46,7 +46,11 @@ _LIMIT_OPTIONS = (
 @_where("--create", is_flag=True, help="Make the worktree if there is none.")
 @together(AGENT_OPTIONS)
 @_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
-@_limits("--done", type=click.Choice([*Criterion]), help="What makes it done.  [default: tasks, without one manual]")
+@_limits(
+    "--done",
+    type=click.Choice([one.value for one in Criterion]),
+    help="What makes it done.  [default: tasks, without one manual]",
+)
 @_limits("--done-command", metavar="COMMAND", help="Done when this command succeeds.")
 @together(_LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")

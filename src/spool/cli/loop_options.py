@@ -43,6 +43,7 @@ TIME_OPTIONS = (
     _limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]"),
     _limits("--command-timeout", type=Duration(), help="How long git may take.  [default: 30s]"),
     _limits("--fresh", is_flag=True, help="Put earlier history aside and begin at iteration 1."),
+    _output("--detach", "-d", is_flag=True, help="Run in the background; say how to watch it."),
 )
 LOOK_OPTIONS = (
     _look("--status", is_flag=True, help="Show where the loop stands and its recent iterations."),
@@ -74,6 +75,8 @@ def only_looks(given: Mapping[str, Any]) -> bool:
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
     """Refuse two questions at once."""
+    if given["detach"] and only_looks(given):
+        raise UsageError("--detach starts a loop; --status and the context commands do not")
     looks = [name for name in ("status", "add_context", "clear_context") if given[name] not in (None, False)]
     if len(looks) > 1:
         raise UsageError(f"--{looks[0]} and --{looks[1]} do not go together".replace("_", "-"))

@@ -9,13 +9,15 @@ import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from spool.cli.control import listening
+from spool.cli.listing import listed
 from spool.cli.target import invoked_as
+from spool.cli.views.lines import LogView
 from spool.cli.views.viewer import Show, Viewer, make_view
 from spool.domain.events import Event, IterationEnded, Warned
 from spool.domain.outcome import OutcomeKind
@@ -26,7 +28,7 @@ from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.iteration import Patience
 from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
-from spool.engine.ports import Emit, Harness, Ports
+from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import SpoolError, UnreadableState, UsageError
 from spool.harness import registry
@@ -57,12 +59,17 @@ class Parts:
     emit: Emit
 
 
+def new_run_id() -> str:
+    """Return a name for a run: when it began, and a little chance."""
+    return f"{SystemClock().now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """All that a person asked for."""
 
     door: str
-    """Which command it is, `ralph` or `run`; its loops live in a folder of that name."""
+    """Which command it is, `ralph`, `run` or `wt-loop`; its loops live in a folder of that name."""
     project: Project
     change_id: str
     settings: Settings
@@ -71,6 +78,18 @@ class Job:
     show: Show = Show.STREAM
     verbose: bool = False
     needs_git: bool = False
+    run_id: str = field(default_factory=new_run_id)
+    make_store: Callable[[StateFolder], Store] | None = None
+    """Puts something between the loop and its state folder."""
+    terminal: str = ""
+    """Where the run shows itself, if not in the terminal that it was typed in."""
+    log: Path | None = None
+    """The file that gets what is shown: written by whoever caught our output, or by us where `keeps_log` says so."""
+    keeps_log: bool = False
+    title: str = ""
+    """What the terminal's title says before the iteration."""
+    resume: str = ""
+    """The command line that goes on with the loop, where it is not the one that was typed."""
 
 
 def run_job(job: Job) -> int:
@@ -84,7 +103,7 @@ def run_job(job: Job) -> int:
     finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
         with suppress(OSError):  # the terminal may be what went away
-            click.echo(f"Stopped. Go on with:\n  {resume_command()}", err=True)
+            click.echo(f"Stopped. Go on with:\n  {job.resume or resume_command()}", err=True)
     return int(finish.exit_code)
 
 
@@ -109,7 +128,7 @@ class _Run:
         self._supervisor = supervisor
         self._line = line
         self._clock = SystemClock()
-        self._run_id = f"{self._clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+        self._run_id = job.run_id
         self._warnings: list[str] = []
         self._unfinished: IterationRecord | None = None
 
@@ -119,11 +138,14 @@ class _Run:
         repository = await find_repository(job.project.root, timeout_s=job.settings.command_timeout)
         if job.needs_git and isinstance(repository, NoRepository):
             raise SpoolError(f"spool {job.door} needs git: {repository.why}", hint="git init, or use spool ralph")
-        # The view outlives the locks: a reader that stands still holds up what is shown, not the next run.
+        folder = open_folder(job.project, job.door, job.change_id, repository)
+        # The views outlive the locks: a reader that stands still holds up what is shown, not the next run.
         with ExitStack() as views, self._locked(repository):
-            folder = open_folder(job.project, job.door, job.change_id, repository)
             folder.prepare()
-            return await self._in_folder(folder, repository, views)
+            with listed(job, folder, repository, self._clock, self._warnings.append) as over:
+                finish = await self._in_folder(folder, repository, views)
+                over(finish)
+                return finish
 
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
@@ -155,13 +177,12 @@ class _Run:
             environment=self._environment(),
         )
         stop = Stop()
-        view = make_view(self._job.show, verbose=self._job.verbose)
-        viewer = views.enter_context(Viewer(folder.journal, journal.offset, view))
+        notice = views.enter_context(self._viewed(folder.journal, journal.offset))
         with listening(stop, host, to_stdin=self._job.show is Show.JSON):
 
             def emit(event: Event) -> None:
                 journal.emit(event)
-                viewer.notice()
+                notice()
 
             if self._unfinished is not None and not journal.has_ended(self._unfinished.iteration):
                 emit(IterationEnded(record=self._unfinished))
@@ -170,11 +191,28 @@ class _Run:
                 plan = await self._job.make_plan(parts)
                 state = self._state(earlier, folder, plan, journal.offset)
                 session = _last_session(folder, self._harness.name)
-                ports = Ports(agents=host, store=folder, emit=emit, worktree=parts.worktree, clock=self._clock)
+                store = self._job.make_store(folder) if self._job.make_store else folder
+                ports = Ports(agents=host, store=store, emit=emit, worktree=parts.worktree, clock=self._clock)
                 return await Loop(plan, self._agency(), ports, stop, state, session=session).run()
             finally:
                 host.close()
                 journal.close()
+
+    @contextmanager
+    def _viewed(self, journal: Path, offset: int) -> Iterator[Callable[[], None]]:
+        """Show the run, and keep what is shown, each by a reader of its own: a stopped terminal stops no log."""
+        job = self._job
+        views = [make_view(job.show, verbose=job.verbose, title=job.title)]
+        if job.keeps_log and job.log is not None:
+            views.append(LogView(job.log, fresh=job.fresh))
+        with ExitStack() as stack:
+            viewers = [stack.enter_context(Viewer(journal, offset, view)) for view in views]
+
+            def notice() -> None:
+                for viewer in viewers:
+                    viewer.notice()
+
+            yield notice
 
     def _earlier(self, folder: StateFolder) -> LoopState | None:
         """Return the state to go on from, after putting aside what is damaged or unwanted."""

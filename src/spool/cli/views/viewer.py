@@ -95,8 +95,8 @@ class Show(Enum):
     JSON = auto()
 
 
-def make_view(show: Show, *, verbose: bool) -> View:
-    """Return the view that fits what was asked for and where the output goes."""
+def make_view(show: Show, *, verbose: bool, title: str = "") -> View:
+    """Return the view that fits what was asked for and where the output goes; `title` asks for a window title."""
     if show is Show.JSON:
         from spool.cli.views.lines import JsonView
 
@@ -104,7 +104,7 @@ def make_view(show: Show, *, verbose: bool) -> View:
     if show is Show.STREAM and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from spool.cli.views.live import LiveView
 
-        return LiveView(verbose=verbose)
+        return LiveView(verbose=verbose, title=title)
     from spool.cli.views.lines import PlainView
 
     return PlainView(stream=show is Show.STREAM, verbose=verbose)

@@ -89,7 +89,8 @@ class _Translator:
         self._usage = Usage()
         self._turns = 0
         self._text = self._session = ""
-        self._saw_json = False
+        self._saw_json = self._in_step = False
+        self._held: list[StreamEvent] = []
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
         try:
@@ -98,25 +99,40 @@ class _Translator:
             return () if is_event(line) else None
         self._saw_json = True
         self._session = event.sessionID or self._session
+        # A tool is told when it is over. Until then a promise in the same step looks like an agent that will not exit.
+        held, self._held = self._held, []
+        events = self._translate(event)
+        if event.type == "text" and self._in_step and "</promise>" in self._text:
+            self._held, events = events, []
+        return [*held, *events]
+
+    def end(self, stderr: str) -> Iterable[StreamEvent]:
+        yield from self._held
+        for tool in _REJECTED.findall(stderr):
+            yield Denied(tool=tool)
+        if self._in_step:
+            yield Failure(message="the output ended in the middle of a step", error=ErrorKind.INCOMPLETE)
+        if self._saw_json:
+            usage = msgspec.structs.replace(self._usage, turns=self._turns)
+            yield Done(content=self._text, usage=usage, session=self._session)
+
+    def _translate(self, event: _Event) -> list[StreamEvent]:
         part = event.part or _Part()
         match event.type:
+            case "step_start":
+                self._in_step = True
             case "text" if part.text:
                 self._text = part.text
                 return [Message(text=part.text)]
             case "tool_use":
                 return list(_tool(part))
             case "step_finish":
+                self._in_step = False
                 self._count(part)
             case "error":
+                self._in_step = False
                 return [_failure(event.error or _Error())]
-        return ()
-
-    def end(self, stderr: str) -> Iterable[StreamEvent]:
-        for tool in _REJECTED.findall(stderr):
-            yield Denied(tool=tool)
-        if self._saw_json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
+        return []
 
     def _count(self, part: _Part) -> None:
         self._turns += 1

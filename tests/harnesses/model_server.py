@@ -23,7 +23,8 @@ from tests.harnesses.script import Fault, Run, Say
 from tests.harnesses.tools import perform
 from tests.harnesses.wire import Answer, Json, Request, Wire, anthropic, gemini, openai_chat, openai_responses
 
-_ITERATION = re.compile(r"Spool loop: iteration (\d+)")
+_ITERATION = re.compile(r"(?:Spool loop: |\()iteration (\d+)(?:\n| of the loop)")
+"""How the prompts of `ralph` and of `run` tell it."""
 _GEMINI_PATH = re.compile(r"/models/([^/:]+):(\w+)$")
 _SIDE_TEXT = "A short answer to a side question"
 # gemini asks small models who speaks next and which model to take.

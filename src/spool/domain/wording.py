@@ -85,7 +85,8 @@ def _not_said(clause: list[str], sentence: _Sentence) -> str:
             return _ABOUT
         if not _going_on(clause) and (_has_condition(sentence.before) or _has_condition(sentence.after)):
             return _WOULD
-    return _ABOUT if clause[-1] in lexicon.SAYS else ""
+    others = len(clause) > 1 and clause[-1] in lexicon.NEVER_NOUNS and not lexicon.WE.intersection(clause)
+    return _ABOUT if others or clause[-1] in lexicon.SAYS else ""
 
 
 def _said_by_us(clause: list[str], sentence: _Sentence) -> bool:

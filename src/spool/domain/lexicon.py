@@ -59,6 +59,7 @@ TIES = _words("from into to in inside at on with by above below too although but
 CLOSES = _words("is are now it as so done complete completed finished ready green pass passes passed left over all")
 """… unless the sentence was whole before it."""
 TAKES_BACK = _words("yet later soon pending eventually never")
+TOO_EARLY = _words("early premature prematurely")
 NOT_MET = _words("yet met done ready reached before until now there possible")
 """Behind the tag, `not` and one of these."""
 

@@ -105,12 +105,14 @@ def _going_on(clause: list[str]) -> bool:
 
 
 def _taken_back(sentence: _Sentence) -> str:
-    """Look at what follows the tag: not yet, when, only if."""
+    """Look at what follows the tag: not yet, too early, when, only if."""
     words = _opening(sentence.after)
     if words[:1] == ["not"] and (len(words) == 1 or words[1] in lexicon.NOT_MET or words == sentence.after):
         return _WOULD
     if not words or not sentence.goes_on:
         return ""
+    if lexicon.TOO_EARLY.intersection(words):
+        return _ABOUT
     runs_on = sentence.after[0] not in lexicon.PAUSES
     if words[0] in lexicon.TAKES_BACK or _is_condition(words) or (runs_on and _has_condition(words)):
         return _WOULD

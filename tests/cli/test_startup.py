@@ -25,16 +25,25 @@ HEAVY = (
     ids=" ".join,
 )
 def test_a_quick_command_loads_nothing_heavy(scratch: Scratch, words: list[str]) -> None:
+    loaded = loaded_by(scratch, "spool", words)
+    assert loaded.isdisjoint(HEAVY), loaded & set(HEAVY)
+
+
+def test_listing_loops_loads_neither_asyncio_nor_a_front_end(scratch: Scratch) -> None:
+    for words in (["ps"], ["ps", "--all", "--json"]):
+        assert loaded_by(scratch, "spool", words).isdisjoint({"asyncio", "rich", "textual", "questionary"})
+
+
+def loaded_by(scratch: Scratch, module: str, words: list[str]) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "spool", *words],
+        [sys.executable, "-X", "importtime", "-m", module, *words],
         cwd=scratch.root,
         env=scratch.env,
         capture_output=True,
         text=True,
         check=True,
     )
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert loaded.isdisjoint(HEAVY), loaded & set(HEAVY)
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
 def test_version_loads_only_the_package(scratch: Scratch) -> None:

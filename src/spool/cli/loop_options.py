@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from spool.cli.options import Duration, option
 from spool.cli.target import complete_change
-from spool.domain.settings import NAMES
 from spool.errors import UsageError
 
 EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted."
@@ -37,12 +36,14 @@ AGENT_OPTIONS = (
         default=None,
         help="Let the agent use its tools without asking.",
     ),
+    _agent("--resume-agent", is_flag=True, default=None, help="Keep the agent's own conversation between iterations."),
 )
 TIME_OPTIONS = (
     _limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]"),
     _limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]"),
     _limits("--command-timeout", type=Duration(), help="How long git may take.  [default: 30s]"),
     _limits("--fresh", is_flag=True, help="Put earlier history aside and begin at iteration 1."),
+    _output("--detach", "-d", is_flag=True, help="Run in the background; say how to watch it."),
 )
 LOOK_OPTIONS = (
     _look("--status", is_flag=True, help="Show where the loop stands and its recent iterations."),
@@ -74,6 +75,8 @@ def only_looks(given: Mapping[str, Any]) -> bool:
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
     """Refuse two questions at once."""
+    if given["detach"] and only_looks(given):
+        raise UsageError("--detach starts a loop; --status and the context commands do not")
     looks = [name for name in ("status", "add_context", "clear_context") if given[name] not in (None, False)]
     if len(looks) > 1:
         raise UsageError(f"--{looks[0]} and --{looks[1]} do not go together".replace("_", "-"))
@@ -86,5 +89,7 @@ def may_ask(given: Mapping[str, Any]) -> bool:
 
 def flag_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that were given as flags."""
+    from spool.domain.settings import NAMES
+
     found = {name: given[name] for name in NAMES if given.get(name) is not None}
     return {**found, "stream": False} if given["no_stream"] else found

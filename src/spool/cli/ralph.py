@@ -67,13 +67,14 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
     settings = load_settings(project.root, _flags(given))
 
+    from spool.cli.detach import run_or_detach
     from spool.cli.ralph_job import ralph_job
-    from spool.cli.runner import run_job
     from spool.cli.views.viewer import Show
 
     show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
     job = ralph_job(project, change_id, settings, user_prompt, show=show)
-    return run_job(replace(job, fresh=given["fresh"], verbose=given["verbose"]))
+    job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
+    return run_or_detach(job, detach=given["detach"])
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:

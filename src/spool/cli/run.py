@@ -69,13 +69,14 @@ def run(change_id: str | None, **given: Any) -> int:
         answer = ask_how_to_resume(StateFolder(project.state / "run" / found))
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
 
+    from spool.cli.detach import run_or_detach
     from spool.cli.run_job import story_job
-    from spool.cli.runner import run_job
     from spool.cli.views.viewer import Show
 
     show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
     job = story_job(project, found, settings, show=show)
-    return run_job(replace(job, fresh=given["fresh"], verbose=given["verbose"]))
+    job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
+    return run_or_detach(job, detach=given["detach"])
 
 
 def ask_how_to_resume(folder: StateFolder) -> str | None:

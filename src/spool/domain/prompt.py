@@ -102,8 +102,8 @@ def _story_section(parts: StoryPrompt) -> str:
     return _section(f"## Story {parts.story.id}: {parts.story.title}", "\n".join(lines))
 
 
-def build_ralph_prompt(parts: RalphPrompt) -> str:
-    """Return the whole prompt of one iteration."""
+def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
+    """Return the whole prompt of one iteration; `ending` says what ends the loop, where it is not a promise."""
     sections = [
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
@@ -111,7 +111,7 @@ def build_ralph_prompt(parts: RalphPrompt) -> str:
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),
         _section("## Your task", parts.user_prompt),
-        _promise_section(parts.promise, "the whole task is complete and checked"),
+        ending or _promise_section(parts.promise, "the whole task is complete and checked"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 

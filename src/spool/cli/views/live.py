@@ -37,8 +37,9 @@ _STORY_STYLE = {StoryDone: "bold green", Retrying: "bold yellow"}
 class LiveView:
     """Streams the agent's work above a live footer."""
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self, *, verbose: bool, title: str = "") -> None:
         self._verbose = verbose
+        self._title = title
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._spinner = Spinner("dots", Text("starting"))
         self._live = Live(self._spinner, console=self._console, refresh_per_second=8, transient=True)
@@ -55,6 +56,7 @@ class LiveView:
                 self._rule(f"{event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
             case IterationStarted():
                 self._now(f"iteration {event.iteration}")
+                self._entitle(f"iteration {event.iteration}")
                 self._rule(words.started(event), "bold cyan")
             case AgentEvent(event=said) | StoryEvent(event=said):
                 self._agent(said)
@@ -77,6 +79,7 @@ class LiveView:
             case StopRequested():
                 self._now("stopping; Ctrl-C again forces it" if not event.forced else "stopping by force")
             case RunEnded():
+                self._entitle(str(event.status))
                 self._rule(words.over(event), "bold green" if event.status is Status.DONE else "bold red")
             case _:
                 pass
@@ -129,6 +132,10 @@ class LiveView:
 
     def _rule(self, text: str, style: str) -> None:
         self._say(f"── {text}", style)
+
+    def _entitle(self, where: str) -> None:
+        if self._title:
+            self._console.set_window_title(f"{self._title} · {where}")
 
     def _now(self, doing: str) -> None:
         self._doing = doing

@@ -22,7 +22,7 @@ class Script:
     def pause(self) -> Iterable[StreamEvent]:
         return ()
 
-    def finish(self, stderr: str) -> Iterable[StreamEvent]:
+    def finish(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         return self._last
 
 

@@ -21,7 +21,7 @@ class Letters:
             raise RecursionError
         return [SAID] if line == b'{"type":"x"}' else None
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         yield Failure(message=stderr)
 
 

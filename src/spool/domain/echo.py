@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 _TAG = re.compile(r"<promise>.*?</promise>")
 _NEAR = 80
+_ENOUGH = 40
+"""As many characters, whitespace aside, are no coincidence; a prompt that has fewer must be there whole."""
 _PLACES = 200
 
 
@@ -34,10 +36,12 @@ class Echo:
 
 
 def _same(found: _Place, place: _Place) -> bool:
-    if found.tag != place.tag or not (place.before.endswith(found.before) or found.before.endswith(place.before)):
+    alike = place.before.endswith(found.before) or found.before.endswith(place.before)
+    if found.tag != place.tag or not alike:
         return False
     if found.after.startswith(place.after):
-        return bool(found.before or found.after)
+        same = min(len(found.before), len(place.before)) + len(place.after)
+        return same >= min(_ENOUGH, len(place.before) + len(place.after)) > 0
     # A prompt may dictate the answer. Saying it ends the message; whoever goes on with other words was repeating.
     return len(found.before) == _NEAR and bool(found.after)
 

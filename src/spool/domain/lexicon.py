@@ -20,12 +20,14 @@ LATER = _words("will shall must can may to going please then you i'll we'll")
 GLAD = _words("happy glad pleased proud able")
 """`Happy to report` puts nothing off."""
 NOW = _words("now hereby herewith here")
-WE = _words("i we")
+WE = _words("i we me")
 BEING = _words("am i'm are we're")
 
 SAY = _words("print output say write emit send issue type echo printf post return give show declare claim report")
 SAYS = _words("prints outputs says writes emits sends issues types echoes posts returns gives shows declares claims")
 SAID = _words("printing outputting saying writing emitting sending issuing declaring claiming printed said wrote")
+NEVER_NOUNS = _words("say write emit declare claim")
+"""`Output` and `report` may be nouns; these have a subject."""
 AFTER_A_VERB = _words("with as")
 """`End with`, `mark as`: the verb stands further ahead."""
 GOVERNING = SAY | SAYS | SAID | AFTER_A_VERB
@@ -57,6 +59,7 @@ TIES = _words("from into to in inside at on with by above below too although but
 CLOSES = _words("is are now it as so done complete completed finished ready green pass passes passed left over all")
 """… unless the sentence was whole before it."""
 TAKES_BACK = _words("yet later soon pending eventually never")
+TOO_EARLY = _words("early premature prematurely")
 NOT_MET = _words("yet met done ready reached before until now there possible")
 """Behind the tag, `not` and one of these."""
 

@@ -85,7 +85,8 @@ def _not_said(clause: list[str], sentence: _Sentence) -> str:
             return _ABOUT
         if not _going_on(clause) and (_has_condition(sentence.before) or _has_condition(sentence.after)):
             return _WOULD
-    return _ABOUT if clause[-1] in lexicon.SAYS else ""
+    others = len(clause) > 1 and clause[-1] in lexicon.NEVER_NOUNS and not lexicon.WE.intersection(clause)
+    return _ABOUT if others or clause[-1] in lexicon.SAYS else ""
 
 
 def _said_by_us(clause: list[str], sentence: _Sentence) -> bool:
@@ -104,12 +105,14 @@ def _going_on(clause: list[str]) -> bool:
 
 
 def _taken_back(sentence: _Sentence) -> str:
-    """Look at what follows the tag: not yet, when, only if."""
+    """Look at what follows the tag: not yet, too early, when, only if."""
     words = _opening(sentence.after)
     if words[:1] == ["not"] and (len(words) == 1 or words[1] in lexicon.NOT_MET or words == sentence.after):
         return _WOULD
     if not words or not sentence.goes_on:
         return ""
+    if lexicon.TOO_EARLY.intersection(words):
+        return _ABOUT
     runs_on = sentence.after[0] not in lexicon.PAUSES
     if words[0] in lexicon.TAKES_BACK or _is_condition(words) or (runs_on and _has_condition(words)):
         return _WOULD

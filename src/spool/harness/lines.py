@@ -163,7 +163,7 @@ class JsonShrinker:
     def _close_string(self) -> None:
         if self._dropped:
             dropped = self._dropped + len(self._tail) - _KEEP
-            head, tail = _whole_head(bytes(self._head)), _whole_tail(bytes(self._tail[-_KEEP:]))
+            head, tail = _whole_head(mended(self._head)), _whole_tail(mended(self._tail[-_KEEP:]))
             self._out += head + f" … {dropped} bytes left out … ".encode() + tail
         else:
             self._out += self._head + self._tail
@@ -174,7 +174,7 @@ class JsonShrinker:
 
 
 def _whole_head(data: bytes) -> bytes:
-    """Return data without a character or escape that is cut at its end; twelve bytes hold the longest escape."""
+    """Return data without an escape that is cut at its end; twelve bytes hold the longest one."""
     return next((data[: len(data) - cut] for cut in range(13) if _is_string(data[: len(data) - cut])), b"")
 
 
@@ -182,7 +182,7 @@ def _whole_tail(data: bytes) -> bytes:
     return next((data[cut:] for cut in range(13) if _is_string(data[cut:])), b"")
 
 
-def mended(line: bytes) -> bytes:
+def mended(line: bytes | bytearray) -> bytes:
     """Return JSON that a strict reader takes.
 
     JavaScript cuts strings between the two halves of an emoji, and tools print any bytes; readers refuse both.
@@ -194,12 +194,12 @@ def mended(line: bytes) -> bytes:
             line = line.decode("utf-8", "replace").encode()
     if b"\\ud" in line or b"\\uD" in line:
         line = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], line)
-    return line.translate(_RAW_CONTROLS)
+    return bytes(line.translate(_RAW_CONTROLS))
 
 
 def _is_string(data: bytes) -> bool:
     try:
-        msgspec.json.decode(b'"' + mended(data) + b'"', type=str)
+        msgspec.json.decode(b'"' + data + b'"', type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True

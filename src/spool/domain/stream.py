@@ -58,6 +58,8 @@ class Message(_StreamEvent, frozen=True, kw_only=True, tag="message"):
     text: str
     partial: bool = False
     subagent: bool = False
+    stray: bool = False
+    """Plain text between an agent's JSON events: shown as its words, but a hook or a tool may have printed it."""
 
 
 class ToolUse(_StreamEvent, frozen=True, kw_only=True, tag="tool_use"):

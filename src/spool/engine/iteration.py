@@ -91,7 +91,7 @@ class Transcript:
 
     def _note(self, event: StreamEvent) -> None:
         match event:
-            case Message(subagent=False) if not self.reader_closed:
+            case Message(subagent=False, stray=False) if not self.reader_closed:
                 self._spoke = True
                 self._reader.feed(event.text)
                 if not event.partial:

@@ -1,7 +1,7 @@
 """What the decoders share: JSON lines go to a harness's own translator, everything else is plain text.
 
 Plain text is the assistant's as long as no JSON event was seen. Between events nobody knows who wrote it: a hook, a
-plugin or a tool may print on the agent's own output.
+plugin or a tool may print on the agent's own output. It is shown, but it promises nothing.
 """
 
 import codecs
@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from spool.domain.stream import Message, StreamEvent, ToolResult
+from spool.domain.stream import Message, StreamEvent
 from spool.domain.text import one_line
 from spool.harness.lines import Line, LineCutter, mended
 
@@ -83,7 +83,7 @@ class LineDecoder:
         said = "".join(text)
         text.clear()
         if said and self._saw_event and not self._mixed:
-            yield ToolResult(output=said)
+            yield Message(text=said, stray=True)
         elif said:
             self._speaking = True
             yield Message(text=said, partial=True)

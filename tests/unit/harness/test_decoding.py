@@ -37,7 +37,7 @@ def test_text_before_the_first_event_is_the_assistants() -> None:
 
 def test_text_between_events_is_nobodys() -> None:
     events = decoded(LineDecoder(Letters()), b'{"type":"x"}\nnoise\n{"type":"x"}\n')
-    assert events[:3] == [SAID, ToolResult(output="noise\n"), SAID]
+    assert events[:3] == [SAID, Message(text="noise\n", stray=True), SAID]
 
 
 def test_text_between_events_of_a_mixed_stream_is_the_assistants() -> None:

@@ -66,10 +66,10 @@ class Site:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
-    async def take(self, spare: Spared) -> tuple[Part, list[str]]:
+    async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in."""
         around, repository = self._around, self.repository
-        recording, refs = await together(self._recorder.record(spare), self._theirs.refs())
+        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
         key = (unfinished.index, refs.head.commit)
         if key not in self._staging:
@@ -91,6 +91,7 @@ class Site:
             ignored_files=saved,
             left=sorted(recording.left),
             nested=recording.nested,
+            grown=recording.grown,
         )
         return part, [*self._told(recording.left), *self._told_ignored(refused)]
 
@@ -195,12 +196,19 @@ def same_work(one: Part, other: Part) -> bool:
         (one.tree, one.modes, one.refs, one.nested, one.unfinished.files, one.unfinished.staging)
         == (other.tree, other.modes, other.refs, other.nested, other.unfinished.files, other.unfinished.staging)
         and all(one.ignored_files.get(name) == kept for name, kept in other.ignored_files.items())
+        and set(one.grown) <= set(other.grown)
         and _files(one.left) <= _files(other.left)
+        and _rules(one.ignored) <= _rules(other.ignored)
     )  # fmt: skip
 
 
 def _files(names: list[bytes]) -> set[bytes]:
     return {name for name in names if not name.endswith(b"/")}
+
+
+def _rules(names: list[bytes]) -> set[bytes]:
+    """Return the files with ignore rules that are themselves ignored: a revert takes new ones away."""
+    return {name for name in names if name.rpartition(b"/")[2] == b".gitignore"}
 
 
 def _link(path: Path) -> bytes | None:

@@ -150,7 +150,7 @@ class Site:
                 repository.git_dir, target.unfinished, self._around.blobs, patience_s=patience_s, pulse=pulse
             )
         )
-        return [self._name(f"{_shown(name)} was changed, perhaps from another working tree: left") for name in left]
+        return [self._name(f"{_shown(name)} {why}") for name, why in left.items()]
 
     async def differences(self, before: str, after: str, *words: str) -> bytes:
         """Return what git says of the way from one tree to another, in the user's words but not with their tools."""

@@ -28,6 +28,7 @@ _SETTINGS = """\
 \tsplitIndex = false
 \tuntrackedCache = false
 \tsparseCheckout = false
+\tsharedRepository = 0600
 \tfsync = all
 \tfsyncMethod = batch
 [gc]

@@ -122,16 +122,19 @@ class Site:
     async def release(self, owner: str) -> None:
         """Let go of everything that an owner held."""
         self._safe.clear()
-        if self._theirs.exists:
-            await self._pins.release(owner)
-        if self.shadow.git_dir.is_dir():
-            await self._trees.release(owner)
+        for pins in self._all_pins():
+            await pins.release(owner)
 
     async def tidy(self, owners: set[str]) -> None:
         """Let go of what belongs to none of these owners."""
-        for pins in (self._pins, self._trees):
+        for pins in self._all_pins():
             for owner in await pins.owners() - owners:
                 await pins.release(owner)
+
+    def _all_pins(self) -> list[Pins]:
+        """Return the pins here and in the user's repository, where these still exist."""
+        theirs = [self._pins] if self._theirs.exists else []
+        return [*theirs, self._trees] if self.shadow.git_dir.is_dir() else theirs
 
     async def put_back(self, target: Part, now: Part | None, aside: Aside) -> list[str]:
         """Bring the repository back to what the target holds; return what was left as it is."""

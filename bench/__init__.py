@@ -1,0 +1,1 @@
+"""Measurements: each module has a `main()` that prints what it found."""

@@ -4,8 +4,9 @@ import errno
 import os
 import shutil
 from pathlib import Path
+from typing import Self
 
-from spool.host.checkpoints.paths import place, status
+from spool.host.checkpoints.paths import is_folder, place, status
 from spool.host.files import make_folder, replace_file
 
 
@@ -22,23 +23,29 @@ class Aside:
         replace_file(self._folder / f"{number}.name", known_as)
         _move(place(top, name), self._folder / str(number))
 
-    def bring_back(self, top: bytes) -> list[bytes]:
-        """Move everything back to where it was, and return what found its place taken."""
-        taken = []
+    def bring_back(self, top: bytes, instead: Self) -> None:
+        """Move everything back to where it was; what stands there now goes aside in its turn."""
         for label in sorted(self._folder.glob("*.name"), key=lambda path: int(path.stem)):
-            name = label.read_bytes()
-            if not os.path.lexists(label.with_suffix("")):
-                continue
-            if status(top, name) is not None:
-                taken.append(name)
-                continue
-            place(top, name).parent.mkdir(parents=True, exist_ok=True)
-            _move(label.with_suffix(""), place(top, name))
-        return taken
+            source = label.with_suffix("")
+            if os.path.lexists(source):
+                _merge(source, top, label.read_bytes(), instead)
 
     def remove(self) -> None:
         """Let go of it all."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _merge(source: Path, top: bytes, name: bytes, instead: Aside) -> None:
+    target = place(top, name)
+    if is_folder(top, name) and source.is_dir() and not source.is_symlink():
+        for child in list(source.iterdir()):
+            _merge(child, top, name + b"/" + os.fsencode(child.name), instead)
+        source.rmdir()
+        return
+    if status(top, name) is not None:
+        instead.put(top, name, known_as=name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _move(source, target)
 
 
 def _move(source: Path, target: Path) -> None:

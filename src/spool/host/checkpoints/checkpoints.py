@@ -22,6 +22,7 @@ from spool.host.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
 from spool.host.checkpoints.unfinished import Blobs
 from spool.host.files import replace_file
 from spool.host.git import Repository
+from spool.host.threads import in_thread
 
 KEPT_FOR = timedelta(days=14)
 
@@ -82,7 +83,7 @@ class Checkpoints:
         target = self._saved.load(self._owner)
         if target is None or target.top.tree != checkpoint.tree:
             raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
-        return await self._go_to(target, checkpoint.label, Aside(self._folder / "aside" / "none"))
+        return await self._go_to(target, checkpoint.label)
 
     async def drop(self, checkpoint: Checkpoint | None = None) -> None:  # noqa: ARG002 - there is one at most
         """Let go of the checkpoint: the work is good."""
@@ -124,14 +125,14 @@ class Checkpoints:
     async def restore(self, name: str) -> Discarded | None:
         """Bring a discarded attempt back into the tree. What is there now is kept in its turn."""
         target = self._find(name)
-        return await self._go_to(target, f"before {name} was restored", Aside(self._folder / "aside" / name))
+        return await self._go_to(target, f"before {name} was restored")
 
     async def expire(self, now: datetime) -> int:
         """Let go of attempts that were discarded more than 14 days ago; return how many."""
         old = [one for name in self._kept.names() if (one := self._kept.load(name)) and one.at < now - KEPT_FOR]
         for snapshot in old:
             self._kept.remove(snapshot.name)
-            Aside(self._folder / "aside" / snapshot.name).remove()
+            self._aside(snapshot.name).remove()
             await self._release(snapshot)
         self._blobs.keep_only(self._blobs_in_use())
         return len(old)
@@ -146,16 +147,16 @@ class Checkpoints:
             return self._marker.read_text("utf-8")
         return ""
 
-    async def _go_to(self, target: Snapshot, label: str, own_aside: Aside) -> Discarded | None:
+    async def _go_to(self, target: Snapshot, label: str) -> Discarded | None:
         """Keep the tree as it is, then bring another one back."""
+        at = self._now()
+        name = self._new_name(at)
         parts, _ = await self._sites.take(target)
-        kept = await self._keep_attempt(parts, target, label)
-        aside = Aside(self._folder / "aside" / (kept.name if kept else "none"))
+        kept = await self._keep_attempt(parts, target, name=name, label=label, at=at)
         replace_file(self._marker, target.name.encode())
-        warnings = await self._sites.put_back(target, parts, aside)
-        taken = self._sites.bring_back(own_aside)
+        warnings = await self._sites.put_back(target, parts, self._aside(name))
+        await in_thread(lambda _: self._sites.bring_back(self._aside(target.name), self._aside(name)))
         self._marker.unlink(missing_ok=True)
-        warnings += [f"{name} was not restored: something stands in its place" for name in taken]
         if kept is None:
             return None
         if warnings:
@@ -163,16 +164,20 @@ class Checkpoints:
             self._kept.save(kept)
         return _discarded(kept)
 
-    async def _keep_attempt(self, parts: list[Part], target: Snapshot, label: str) -> Snapshot | None:
+    def _aside(self, name: str) -> Aside:
+        return Aside(self._folder / "aside" / name)
+
+    async def _keep_attempt(
+        self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime
+    ) -> Snapshot | None:
         """Keep the tree under a name of its own, unless it holds nothing that the target has not."""
         before = {part.path: part for part in target.parts}
         there = {part.path for part in parts}
         if there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
             return None
-        at = self._now()
         files = await self._sites.count(parts, before)
         snapshot = Snapshot(
-            name=self._new_name(at),
+            name=name,
             change=self._change,
             label=label,
             at=at,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.host.checkpoints.paths import parents, status
+from spool.host.checkpoints.paths import is_repository, parents, status
 from spool.host.threads import Pulse
 
 _BITS = 0o7777
@@ -40,6 +40,8 @@ class Known(msgspec.Struct, kw_only=True):
     modes: Modes
     recent: list[bytes] = []
     """Files that changed a moment ago: git compares whole seconds, and would not see a chmod in the same one."""
+    stamps: dict[bytes, int] = {}
+    """When each folder last changed: one that has not cannot have become a repository."""
     user_index: tuple[int, ...] = ()
     """The user's index when it was last asked for files that are both tracked and ignored."""
 
@@ -95,19 +97,27 @@ def learn_files(modes: Modes, found: dict[bytes, os.stat_result]) -> None:
             modes.files.pop(name, None)
 
 
-def learn_folders(top: bytes, modes: Modes, more: set[bytes], pulse: Pulse) -> None:
-    """Look at every known folder again, and at some more: a chmod of a folder leaves no trace in any index."""
-    names = sorted(modes.folders.keys() | more)
-    kept: dict[bytes, int] = {}
-    for name in names:
+def learn_folders(top: bytes, known: Known, more: set[bytes], pulse: Pulse) -> list[bytes]:
+    """Look at every known folder again, and at some more: a chmod of a folder leaves no trace in any index.
+
+    Return those that have a `.git`: git goes on listing the files of a folder that has become a repository.
+    """
+    modes: dict[bytes, int] = {}
+    stamps: dict[bytes, int] = {}
+    repositories = []
+    for name in sorted(known.modes.folders.keys() | more):
         pulse()
         above = name.rpartition(b"/")[0]
-        if above and above not in kept:
+        found = None if above and above not in modes else status(top, name)
+        if found is None or not stat.S_ISDIR(found.st_mode):
             continue  # gone, or behind what is now a link
-        found = status(top, name)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            kept[name] = stat.S_IMODE(found.st_mode) & _BITS
-    modes.folders = kept
+        modes[name] = stat.S_IMODE(found.st_mode) & _BITS
+        stamps[name] = found.st_ctime_ns
+        if known.stamps.get(name) != found.st_ctime_ns and is_repository(top, name):
+            repositories.append(name)
+            del stamps[name]
+    known.modes.folders, known.stamps = modes, stamps
+    return repositories
 
 
 def folders_of(names: list[bytes]) -> set[bytes]:

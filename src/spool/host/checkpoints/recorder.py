@@ -40,6 +40,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     modes: Modes
     ignored: list[bytes]
     nested: list[bytes]
+    grown: list[bytes]
+    """Folders that have become repositories and are still recorded as folders."""
     left: dict[bytes, str]
     """Files that are not recorded, and why."""
 
@@ -52,15 +54,18 @@ class Recorder:
         self._large = large_file_bytes
         self._notes = shadow.git_dir / "known"
 
-    async def record(self, spare: Spared = _NOTHING) -> Recording:
-        """Record the tree as it is now, without the names to spare."""
+    async def record(self, spare: Spared = _NOTHING, *, lets_go: bool = False) -> Recording:
+        """Record the tree as it is now, without the names to spare.
+
+        A folder that has become a repository is let go, or else recorded as the folder that it was.
+        """
         await self.shadow.prepare()
         try:
-            return await self._record(spare)
+            return await self._record(spare, lets_go=lets_go)
         except CommandFailed:
             # Its index may name objects that the user's `git gc` has taken: begin anew, once.
             self.shadow.forget()
-            return await self._record(spare)
+            return await self._record(spare, lets_go=lets_go)
 
     async def compare(self, before: str, after: str) -> Changes:
         """Return what changed from one recorded tree to another."""
@@ -84,7 +89,7 @@ class Recorder:
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
         )
 
-    async def _record(self, spare: Spared) -> Recording:
+    async def _record(self, spare: Spared, *, lets_go: bool) -> Recording:
         index = signature(self.shadow.index)
         known = load_known(self._notes, index)
         changed, others = await together(self._changed(), find_untracked(self.shadow, spare))
@@ -99,13 +104,37 @@ class Recorder:
         known = known or Known(modes=usual_modes(seen))
         known.user_index = user_index
         known.recent = recent_of(seen, began_s)
-        left = await self._take(known, changed, {name: seen[name] for name in wanted if name in seen})
         learn_files(known.modes, seen)
-        more = folders_of(names) | folders_of(others.folders) | set(others.folders)
-        await in_thread(lambda pulse: learn_folders(self.shadow.top, known.modes, more, pulse))
+        grown = await self._learn_folders(known, names, others)
+        if lets_go and grown:
+            await self._let_go(known, grown)
+            return await self._record(spare, lets_go=True)
+        left = await self._take(known, changed, {name: seen[name] for name in wanted if name in seen})
         known.index = signature(self.shadow.index)
         save_known(self._notes, known)
-        return _recording(known, others, left)
+        return Recording(
+            tree=known.tree,
+            modes=known.modes,
+            ignored=others.ignored,
+            nested=others.nested,
+            grown=grown,
+            left=left,
+        )
+
+    async def _learn_folders(self, known: Known, names: list[bytes], others: Untracked) -> list[bytes]:
+        """Look at all folders; return those that have become repositories."""
+        more = folders_of(names) | folders_of(others.folders) | {*others.folders, *others.nested}
+        found = await in_thread(lambda pulse: learn_folders(self.shadow.top, known, more, pulse))
+        return [name for name in found if name not in set(others.nested)]
+
+    async def _let_go(self, known: Known, grown: list[bytes]) -> None:
+        """Stop recording the files of folders that have become repositories."""
+        await self.shadow.unstage(await self.shadow.names("ls-files", "-z", "--", *grown))
+        inside = tuple(name + b"/" for name in grown)
+        known.modes.folders = {name: mode for name, mode in known.modes.folders.items() if not name.startswith(inside)}
+        known.tree = ""
+        known.index = signature(self.shadow.index)
+        save_known(self._notes, known)
 
     async def _take(
         self, known: Known, changed: dict[bytes, bytes], seen: dict[bytes, os.stat_result]
@@ -154,7 +183,3 @@ def _can_hold(entry: os.stat_result) -> bool:
 
 def _touches_rules(names: list[bytes]) -> bool:
     return any(name.rpartition(b"/")[2] == b".gitignore" for name in names)
-
-
-def _recording(known: Known, others: Untracked, left: dict[bytes, str]) -> Recording:
-    return Recording(tree=known.tree, modes=known.modes, ignored=others.ignored, nested=others.nested, left=left)

@@ -62,20 +62,24 @@ def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
     return name.removeprefix(b"refs/heads/") in elsewhere.own or oid.encode() in elsewhere.own
 
 
-async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> list[bytes]:
-    """Bring HEAD and refs back; return those that changed and were left alone."""
+async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[bytes, str]:
+    """Bring HEAD and refs back; return those that are not as they were, and why."""
     now = await theirs.refs()
     if now == saved:
-        return []
+        return {}
     others, branches = await theirs.other_worktrees()
     own = _named_since(theirs.repository.git_dir / "logs" / "HEAD", log_size)
+    own -= {oid.encode() for oid in saved.names.values()}
     plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own))
+    there = await theirs.existing(set(plan.write.values()))
+    write = {name: oid for name, oid in plan.write.items() if oid in there}
     # Deletions first and by themselves: `feature` cannot be made while `feature/x` is there.
     await _update(theirs, [b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()])
-    await _update(theirs, [b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in plan.write.items()])
+    await _update(theirs, [b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()])
     if plan.head is not None:
         await _restore_head(theirs, plan.head)
-    return plan.left
+    lost = {name: "cannot be brought back: its commit is gone" for name in plan.write if name not in write}
+    return lost | dict.fromkeys(plan.left, "was changed, perhaps from another working tree: left")
 
 
 async def _restore_head(theirs: Theirs, head: Head) -> None:

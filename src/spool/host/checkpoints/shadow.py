@@ -28,6 +28,7 @@ _SETTINGS = """\
 \tsplitIndex = false
 \tuntrackedCache = false
 \tsparseCheckout = false
+\tsharedRepository = 0600
 \tfsync = all
 \tfsyncMethod = batch
 [gc]
@@ -96,7 +97,8 @@ class Shadow:
     async def ignored(self, names: list[bytes]) -> set[bytes]:
         """Return which of the names the user's rules ignore, tracked or not.
 
-        This git command refuses literal pathspecs, and takes `:(x)` for magic: hence the `./` before each name.
+        This git command refuses literal pathspecs and takes `:(x)` for magic: hence the `./` before each name. With a
+        slash at the end it lets rules inside a folder decide on the folder: hence none.
         """
         if not names:
             return set()
@@ -105,11 +107,12 @@ class Shadow:
             directory=self._directory,
             timeout_s=self.timeout_s,
             env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},
-            stdin=b"".join(b"./" + name + b"\0" for name in names),
+            stdin=b"".join(b"./" + name.rstrip(b"/") + b"\0" for name in names),
         )
         if done.exit_code > 1:
             raise CommandFailed(f"'git check-ignore' failed: {one_line(done.errors.decode('utf-8', 'replace'), 300)}")
-        return {name[2:] for name in done.output.split(b"\0") if name}
+        told = {name[2:] for name in done.output.split(b"\0") if name}
+        return {name for name in names if name.rstrip(b"/") in told}
 
     async def stage(self, sizes: dict[bytes, int]) -> None:
         """Take files into the shadow's index, content and all."""

@@ -66,10 +66,10 @@ class Site:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
-    async def take(self, spare: Spared) -> tuple[Part, list[str]]:
+    async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in."""
         around, repository = self._around, self.repository
-        recording, refs = await together(self._recorder.record(spare), self._theirs.refs())
+        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
         key = (unfinished.index, refs.head.commit)
         if key not in self._staging:
@@ -91,6 +91,7 @@ class Site:
             ignored_files=saved,
             left=sorted(recording.left),
             nested=recording.nested,
+            grown=recording.grown,
         )
         return part, [*self._told(recording.left), *self._told_ignored(refused)]
 
@@ -121,16 +122,19 @@ class Site:
     async def release(self, owner: str) -> None:
         """Let go of everything that an owner held."""
         self._safe.clear()
-        if self._theirs.exists:
-            await self._pins.release(owner)
-        if self.shadow.git_dir.is_dir():
-            await self._trees.release(owner)
+        for pins in self._all_pins():
+            await pins.release(owner)
 
     async def tidy(self, owners: set[str]) -> None:
         """Let go of what belongs to none of these owners."""
-        for pins in (self._pins, self._trees):
+        for pins in self._all_pins():
             for owner in await pins.owners() - owners:
                 await pins.release(owner)
+
+    def _all_pins(self) -> list[Pins]:
+        """Return the pins here and in the user's repository, where these still exist."""
+        theirs = [self._pins] if self._theirs.exists else []
+        return [*theirs, self._trees] if self.shadow.git_dir.is_dir() else theirs
 
     async def put_back(self, target: Part, now: Part | None, aside: Aside) -> list[str]:
         """Bring the repository back to what the target holds; return what was left as it is."""
@@ -149,7 +153,7 @@ class Site:
                 repository.git_dir, target.unfinished, self._around.blobs, patience_s=patience_s, pulse=pulse
             )
         )
-        return [self._name(f"{_shown(name)} was changed, perhaps from another working tree: left") for name in left]
+        return [self._name(f"{_shown(name)} {why}") for name, why in left.items()]
 
     async def differences(self, before: str, after: str, *words: str) -> bytes:
         """Return what git says of the way from one tree to another, in the user's words but not with their tools."""
@@ -195,12 +199,19 @@ def same_work(one: Part, other: Part) -> bool:
         (one.tree, one.modes, one.refs, one.nested, one.unfinished.files, one.unfinished.staging)
         == (other.tree, other.modes, other.refs, other.nested, other.unfinished.files, other.unfinished.staging)
         and all(one.ignored_files.get(name) == kept for name, kept in other.ignored_files.items())
+        and set(one.grown) <= set(other.grown)
         and _files(one.left) <= _files(other.left)
+        and _rules(one.ignored) <= _rules(other.ignored)
     )  # fmt: skip
 
 
 def _files(names: list[bytes]) -> set[bytes]:
     return {name for name in names if not name.endswith(b"/")}
+
+
+def _rules(names: list[bytes]) -> set[bytes]:
+    """Return the files with ignore rules that are themselves ignored: a revert takes new ones away."""
+    return {name for name in names if name.rpartition(b"/")[2] == b".gitignore"}
 
 
 def _link(path: Path) -> bytes | None:

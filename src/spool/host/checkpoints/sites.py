@@ -45,7 +45,8 @@ class Sites:
         waiting = [b""]
         while waiting:
             path = waiting.pop(0)
-            part, told = await self._sites[path].take(_spare(before.get(path) if before else None))
+            then = before.get(path) if before else None
+            part, told = await self._sites[path].take(_spare(then), lets_go=before is None)
             mine, refused = await self._sort_nested(part)
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
             warnings += told + [why for why in refused.values() if why]
@@ -62,9 +63,9 @@ class Sites:
             for warning in await self.at(part).put_back(part, now.get(part.path), aside)
         ]
 
-    def bring_back(self, aside: Aside) -> list[str]:
-        """Put back what was moved aside; return what found its place taken."""
-        return [os.fsdecode(name) for name in aside.bring_back(self._top)]
+    def bring_back(self, aside: Aside, instead: Aside) -> None:
+        """Put back what was moved aside; what stands there now goes aside in its turn."""
+        aside.bring_back(self._top, instead)
 
     async def count(self, parts: list[Part], before: dict[bytes, Part]) -> int:
         """Return how many files differ from those before."""

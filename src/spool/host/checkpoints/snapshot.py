@@ -37,6 +37,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Small ignored files, such as `.env`."""
     left: list[bytes]
     nested: list[bytes]
+    grown: list[bytes]
+    """Folders that have become repositories since the checkpoint before."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

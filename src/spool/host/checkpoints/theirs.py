@@ -83,14 +83,14 @@ class Theirs:
     async def other_worktrees(self) -> tuple[int, set[bytes]]:
         """Return how many other working trees share these refs, and which branches they are on."""
         told = await self.git("worktree", "list", "--porcelain", "-z")
-        own = os.fsencode(self.repository.top)
-        count, branches = 0, set()
-        for block in told.split(b"\0\0"):
-            rows = dict(row.partition(b" ")[::2] for row in block.split(b"\0") if row)
-            if rows and rows.get(b"worktree") != own and b"bare" not in rows:
-                count += 1
-                branches.add(rows.get(b"branch", b""))
-        return count, branches - {b""}
+        trees = [dict(row.partition(b" ")[::2] for row in block.split(b"\0") if row) for block in told.split(b"\0\0")]
+        trees = [tree for tree in trees if tree]
+        if self.repository.git_dir == self.repository.common_dir:
+            others = trees[1:]  # for a submodule, git gives the first one a path of its own making
+        else:
+            own = os.fsencode(self.repository.top)
+            others = [tree for tree in trees if tree[b"worktree"] != own and b"bare" not in tree]
+        return len(others), {tree[b"branch"] for tree in others if b"branch" in tree}
 
     async def _odd_head(self) -> Head:
         """Return a HEAD that is on no existing branch."""

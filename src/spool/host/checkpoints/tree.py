@@ -34,6 +34,7 @@ class TreeRestorer:
         self._kept = await self._held_by_attempt()
         rewrite = await self._to_rewrite()
         await self._restore_rules(rewrite)
+        await in_thread(self._remove_repositories)
         await self._remove_new()
         await self._write(rewrite)
         unsure = await self._unsure_modes()
@@ -62,6 +63,12 @@ class TreeRestorer:
         await self._write({name: mode for name, mode in rewrite.items() if _is_rules(name)})
         new = [name for name in self._kept if _is_rules(name) and name not in self._target.ignored_files]
         await in_thread(lambda pulse: self._take_away(new, pulse))
+
+    def _remove_repositories(self, pulse: Pulse) -> None:
+        """Turn folders that have become repositories into folders again."""
+        for name in self._now.grown if self._now else []:
+            if name not in self._target.grown and name not in self._target.nested and not self._is_other_worktree(name):
+                self._take_away([name + b"/.git"], pulse)
 
     async def _remove_new(self) -> None:
         """Take away what is neither ignored nor was there before."""

@@ -96,7 +96,7 @@ async def read_staging(theirs: Theirs, head: str | None) -> tuple[tuple[str, ...
     """Return the objects that only the index names, and what tells this staging area from another."""
     base = head or empty_tree(theirs.repository)
     raw = await theirs.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
-    rows = [row.split(b" ") for row in raw.split(b"\0") if row.startswith(b":")]
+    rows = [row.split(b" ") for row in raw.split(b"\0")[:-1:2]]
     oids = {row[3].decode() for row in rows if row[1] != b"160000"}
     if any(row[4] == b"U" for row in rows):
         conflicts = await theirs.git("ls-files", "--unmerged", "-z")

@@ -1,0 +1,160 @@
+"""Ignored files: never deleted, the small ones saved, whatever an agent does to the ignore rules."""
+
+from spool.host.checkpoints import ignored
+from tests.integration.checkpoints.world import World, remove, run
+
+
+def test_a_deleted_or_edited_env_file_comes_back(world: World) -> None:
+    (world.top / ".env").chmod(0o600)
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    remove(world.top / ".env")
+    run(checkpoints.revert(saved))
+    assert (world.top / ".env").read_text() == "SECRET=1\n"
+    assert (world.top / ".env").stat().st_mode & 0o777 == 0o600
+    world.write(".env", "SECRET=2\n")
+    discarded = run(checkpoints.revert(saved))
+    assert (world.top / ".env").read_text() == "SECRET=1\n"
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / ".env").read_text() == "SECRET=2\n"
+
+
+def test_ignored_folders_are_neither_saved_nor_touched(world: World) -> None:
+    world.write("node_modules/lib/index.js", "1\n")
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write("node_modules/lib/index.js", "2\n")
+    world.write("node_modules/new/index.js", "new\n")
+    world.write("built.log", "new\n")
+    run(checkpoints.revert(saved))
+    assert (world.top / "node_modules/lib/index.js").read_text() == "2\n"
+    assert (world.top / "node_modules/new/index.js").exists()
+    assert (world.top / "built.log").exists()
+
+
+def test_an_emptied_gitignore_exposes_nothing(world: World) -> None:
+    world.write("node_modules/lib/index.js", "1\n")
+    world.write("old.log", "1\n")
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.write(".gitignore", "")
+    world.git("add", "-A")
+    world.git("commit", "-qm", "agent commits it all")
+    discarded = run(checkpoints.revert(saved))
+    assert world.picture() == before
+    assert discarded is not None
+    assert discarded.files == 1  # what was ignored at the checkpoint is no part of the attempt
+
+
+def test_new_files_hidden_by_new_rules_are_taken_away_and_kept(world: World) -> None:
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.write(".gitignore", "*.log\n.env\nnode_modules/\nhidden/\n*.tmp\n")
+    world.write("hidden/many", "x\n")
+    world.write("x.tmp", "x\n")
+    discarded = run(checkpoints.revert(saved))
+    assert world.picture() == before
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / "hidden/many").read_text() == "x\n"
+    assert (world.top / "x.tmp").read_text() == "x\n"
+
+
+def test_files_that_old_rules_ignore_again_stay(world: World) -> None:
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write(".gitignore", "")
+    world.write("fresh.log", "made while nothing was ignored\n")
+    run(checkpoints.revert(saved))
+    assert (world.top / "fresh.log").exists()
+
+
+def test_tracked_files_that_rules_ignore_are_saved(world: World) -> None:
+    world.write("dist/app.js", "1\n")
+    world.write("forced.log", "1\n")
+    world.git("add", "-f", "dist/app.js", "forced.log")
+    world.git("commit", "-qm", "forced")
+    world.write(".gitignore", "*.log\n.env\nnode_modules/\ndist/\n")
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.write("dist/app.js", "2\n")
+    world.write("dist/other.js", "2\n")
+    remove(world.top / "forced.log")
+    run(checkpoints.revert(saved))
+    assert (world.top / "dist/app.js").read_text() == "1\n"
+    assert (world.top / "dist/other.js").exists()
+    remove(world.top / "dist/other.js")
+    assert world.picture() == before
+
+
+def test_rules_of_the_repositorys_configuration_and_exclude_file_hold(world: World) -> None:
+    (world.base / "mine").write_text("*.secret\n")
+    world.git("config", "core.excludesFile", str(world.base / "mine"))
+    (world.top / ".git/info/exclude").write_text("private/\n")
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write("private/notes", "new\n")
+    world.write("a.secret", "new\n")
+    run(checkpoints.revert(saved))
+    assert (world.top / "private/notes").exists()
+    assert (world.top / "a.secret").exists()
+
+
+def test_an_agent_that_empties_the_exclude_file_exposes_nothing(world: World) -> None:
+    exclude = world.top / ".git/info/exclude"
+    exclude.write_text("private/\n")
+    world.write("private/notes", "mine\n")
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    exclude.write_text("")
+    world.write("committed", "agent\n")
+    run(checkpoints.revert(saved))
+    assert (world.top / "private/notes").read_text() == "mine\n"
+
+
+def test_there_are_limits_and_a_warning(world: World) -> None:
+    for number in range(ignored.MOST_FILES + 5):
+        world.write(f"{number}.log", "x\n")
+    world.write("big.log", b"x" * (ignored.MOST_BYTES_EACH + 1))
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    assert "ignored files that are not saved" in saved.warnings[0]
+    world.write("committed", "agent\n")
+    run(checkpoints.revert(saved))
+    assert (world.top / "big.log").exists()
+
+
+def test_an_ignored_file_that_grew_is_not_lost(world: World) -> None:
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write(".env", b"x" * (ignored.MOST_BYTES_EACH + 1))
+    world.write("committed", "agent\n")
+    discarded = run(checkpoints.revert(saved))
+    assert (world.top / ".env").read_text() == "SECRET=1\n"
+    assert discarded is not None
+    remove(world.top / ".env")
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / ".env").stat().st_size > ignored.MOST_BYTES_EACH
+
+
+def test_secrets_are_gone_once_the_checkpoint_is(world: World) -> None:
+    checkpoints = world.checkpoints()
+    run(checkpoints.save("story 1"))
+    run(checkpoints.drop())
+    run(checkpoints.cleanup())
+    kept = [path for path in (world.top / ".git/spool").rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if b"SECRET=1" in path.read_bytes()]
+
+
+def test_spools_own_state_is_no_part_of_it(world: World) -> None:
+    world.write(".spool/.state/ralph/x/state.json", "1\n")
+    world.write("deep/.spool/.state/ralph/x/state.json", "1\n")
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write(".spool/.state/ralph/x/state.json", "2\n")
+    world.write("deep/.spool/.state/ralph/x/journal", "2\n")
+    assert run(checkpoints.revert(saved)) is None
+    assert (world.top / ".spool/.state/ralph/x/state.json").read_text() == "2\n"
+    assert (world.top / "deep/.spool/.state/ralph/x/journal").exists()

@@ -140,7 +140,9 @@ def _show(rows: list[Row]) -> None:
 
 def _try(folder: Path, settings: Settings) -> tuple[IterationRecord, bool]:
     """Run one iteration of a tiny change; return its record, and whether the agent could write."""
-    from spool.cli.runner import Job, View, run_job, state_path
+    from spool.cli.ralph_job import ralph_job
+    from spool.cli.runner import run_job
+    from spool.cli.views.viewer import Show
     from spool.host.store import StateFolder
 
     change = folder / ".spool" / "changes" / "check"
@@ -148,8 +150,8 @@ def _try(folder: Path, settings: Settings) -> tuple[IterationRecord, bool]:
     (change / "proposal.md").write_text("# Check\n\nA check whether the agent can work here.\n")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, env=git_environment(), check=True, capture_output=True)
     project = find_project(folder)
-    run_job(Job(project=project, change_id="check", settings=settings, user_prompt=CHECK_PROMPT, view=View.RESULTS))
-    record = StateFolder(state_path(project, "check")).history(last=1)[0]
+    run_job(ralph_job(project, "check", settings, CHECK_PROMPT, show=Show.RESULTS))
+    record = StateFolder(project.state / "ralph" / "check").history(last=1)[0]
     return record, (folder / "hello.txt").exists()
 
 

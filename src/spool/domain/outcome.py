@@ -53,6 +53,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 0.0
     strays: int = 0
     """Processes that the agent left behind and that were ended with it."""
+    left: tuple[int, ...] = ()
+    """Processes that it left behind and that cannot be ended."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

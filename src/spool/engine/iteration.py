@@ -77,7 +77,8 @@ class Transcript:
         return self._reader.current().kept is not None
 
     def disbelieve(self, why: str) -> None:
-        """Take no promise from now on."""
+        """Take no promise from now on, and none that was made before."""
+        self._reader.end_message()
         self._reader.veto(why)
         self.reader_closed = True
 
@@ -143,7 +144,7 @@ class Watch:
 
     def verdict(self, *, promised: bool, printed: int) -> StopCause | None:
         """Return why the agent must end now, if it must."""
-        if printed > self._patience.output_bytes:
+        if self._patience.output_bytes and printed > self._patience.output_bytes:
             return StopCause.OUTPUT
         if promised and self._quiet_s >= self._patience.promise_grace_s:
             return StopCause.PROMISED
@@ -172,7 +173,8 @@ async def run_agent(
     with stop.waking(wake.set):
         async with agents.start(invocation, iteration=iteration, prompt=prompt, wake=wake.set) as agent:
             stopped = await _follow(agent, transcript, Watch(patience, clock), stop, wake)
-            await _drain(agent, transcript)
+            if not await _drain(agent, transcript, stop):
+                stopped = stopped or StopCause.PERSON
             stderr = agent.stderr_tail()
             if agent.truncated:
                 transcript.disbelieve("the agent's output was cut while it was read")
@@ -190,6 +192,7 @@ async def run_agent(
                 stderr_tail=_last_line(stderr),
                 duration_s=clock.monotonic() - started,
                 strays=agent.strays,
+                left=agent.left,
             )
 
 
@@ -243,9 +246,13 @@ def _read_turn(agent: Agent, transcript: Transcript) -> bool:
     return True
 
 
-async def _drain(agent: Agent, transcript: Transcript) -> None:
+async def _drain(agent: Agent, transcript: Transcript, stop: Stop) -> bool:
+    """Read what is left, but not a gigabyte of it against a stop; return whether all was read."""
     while _read_turn(agent, transcript):
+        if stop.requested:
+            return False
         await asyncio.sleep(0)
+    return True
 
 
 async def _nap(wake: asyncio.Event) -> None:

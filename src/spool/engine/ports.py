@@ -84,6 +84,11 @@ class Agent(Protocol):
         """How many processes were left behind and ended."""
         ...
 
+    @property
+    def left(self) -> tuple[int, ...]:
+        """The processes that were left behind and cannot be ended."""
+        ...
+
     def stop(self) -> None:
         """Begin the ladder: ask, end, kill."""
         ...

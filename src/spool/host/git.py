@@ -28,6 +28,11 @@ class Repository(msgspec.Struct, frozen=True):
     object_format: str
 
     @property
+    def main(self) -> Path:
+        """The repository's main directory, which names the project: that of its first working tree."""
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+
+    @property
     def spool_dir(self) -> Path:
         """Where Spool keeps what must survive `git clean -fdx`."""
         return self.common_dir / "spool"
@@ -70,5 +75,8 @@ async def find_repository(directory: Path, *, timeout_s: float) -> Repository | 
         return NoRepository("git is not installed")
     if found.exit_code:
         return NoRepository(one_line(found.errors.decode("utf-8", "replace")) or "this is not a git repository")
-    top, git_dir, common_dir, object_format = found.text.split("\n")
+    answers = found.text.split("\n")
+    if len(answers) != 4:
+        return NoRepository("its path has a line break in it, and git's answer cannot be told apart")
+    top, git_dir, common_dir, object_format = answers
     return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)

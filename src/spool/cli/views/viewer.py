@@ -3,6 +3,8 @@
 import os
 import sys
 import threading
+from contextlib import suppress
+from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -11,6 +13,7 @@ from spool.domain.events import Event, RunEnded
 from spool.host.journal import JournalReader
 
 _TICK_S = 0.5
+_INTERRUPTED = 130
 
 
 class View(Protocol):
@@ -48,7 +51,12 @@ class Viewer:
     ) -> None:
         self._over = True
         self._grown.set()
-        self._thread.join()
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            # Nobody takes what the thread writes. All is saved, and Python's own way out would wait for the thread's
+            # hold on standard output, and then abort.
+            os._exit(_INTERRUPTED)
 
     def notice(self) -> None:
         """Something was written."""
@@ -58,11 +66,12 @@ class Viewer:
         try:
             self._show_all()
             self._view.close()
-        except BrokenPipeError:
+        except OSError as error:
             # The reader went away: the view ends, the loop does not. What Python still holds must not complain at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
+            if not isinstance(error, BrokenPipeError):
+                with suppress(OSError):  # a closed terminal takes no complaint either
+                    print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
 
     def _show_all(self) -> None:
         while True:
@@ -78,16 +87,24 @@ class Viewer:
             self._view.tick()
 
 
-def make_view(kind: str, *, verbose: bool) -> View:
-    """Return the view that fits what was asked for and where the output goes."""
-    if kind == "JSON":
+class Show(Enum):
+    """What is shown of a running loop."""
+
+    STREAM = auto()
+    RESULTS = auto()
+    JSON = auto()
+
+
+def make_view(show: Show, *, verbose: bool, title: str = "") -> View:
+    """Return the view that fits what was asked for and where the output goes; `title` asks for a window title."""
+    if show is Show.JSON:
         from spool.cli.views.lines import JsonView
 
         return JsonView()
-    if kind == "STREAM" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if show is Show.STREAM and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from spool.cli.views.live import LiveView
 
-        return LiveView(verbose=verbose)
+        return LiveView(verbose=verbose, title=title)
     from spool.cli.views.lines import PlainView
 
-    return PlainView(stream=kind == "STREAM", verbose=verbose)
+    return PlainView(stream=show is Show.STREAM, verbose=verbose)

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast schemas bench lock clean
+.PHONY: demo test check fast agents transcripts schemas bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -20,6 +21,14 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The real agents that tests/harnesses drive; without them those tests are skipped.
+agents:
+	PYTHON="$(PYTHON)" requirements/agents/install "$(AGENTS)"
+
+# Records anew what the real agents print, for the tests of the decoders.
+transcripts: $(READY) agents
+	$(BIN)/python -m tests.harnesses.record
 
 schemas: $(READY)
 	$(BIN)/python docs/schemas/make.py

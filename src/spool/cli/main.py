@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -14,8 +15,10 @@ from spool.errors import SpoolError
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
+    "harness": ("spool.cli.harness:harness", "Show the agents, and check whether one works here."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
+    "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a loop that runs elsewhere."),
     "logs": ("spool.cli.attach:logs", "Print what a loop has shown so far."),
@@ -64,6 +67,7 @@ def spool() -> None:
 
 def run(command: click.Command = spool, name: str = "spool") -> int:
     """Run a command line and return the exit code."""
+    _open_missing_streams()
     _forgive_odd_characters()
     return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
 
@@ -93,9 +97,20 @@ def guarded(work: Callable[[], object], name: str = "spool") -> int:
 
 def complain(message: str, hint: str, name: str = "spool") -> None:
     """Tell a person what is wrong and what to do, in one line each, on standard error."""
-    click.echo(f"{name}: {message}", err=True)
-    if hint:
-        click.echo(f"  {hint}", err=True)
+    with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
+        click.echo(f"{name}: {message}", err=True)
+        if hint:
+            click.echo(f"  {hint}", err=True)
+
+
+def _open_missing_streams() -> None:
+    """Lead a closed standard stream nowhere, or the next file that is opened takes its number, and all that is said."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the missing one
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _forgive_odd_characters() -> None:

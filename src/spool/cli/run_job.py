@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from spool.cli.runner import Job, Parts
 from spool.cli.views.viewer import Show
-from spool.domain.events import Warned
 from spool.domain.settings import Settings
+from spool.domain.verdict import Limits
 from spool.engine.plan import Plan
 from spool.engine.stories import OnResume, StoryPlan
-from spool.errors import CommandFailed, CommandTimeout, SpoolError
-from spool.host.checkpoints import StoryCheckpoints
+from spool.errors import SpoolError
+from spool.host.checkpoints.checkpoints import Checkpoints
 from spool.host.git import Repository
 from spool.host.process import run_command
 from spool.sources.openspec import OpenSpec
@@ -35,16 +35,18 @@ async def _make_plan(parts: Parts) -> Plan:
     settings, project = parts.settings, parts.project
     if not isinstance(parts.repository, Repository):
         raise SpoolError("spool run needs git")
-    source = ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout)
-    await _ask_openspec(parts, source)
+    checkpoints = Checkpoints(
+        parts.repository,
+        parts.change_id,
+        now=parts.clock.now,
+        timeout_s=settings.command_timeout,
+        large_file_bytes=settings.large_file_mb << 20,
+    )
+    await checkpoints.expire(parts.clock.now())
     return StoryPlan(
-        source=source,
-        checkpoint=StoryCheckpoints(
-            parts.repository,
-            parts.change_id,
-            timeout_s=settings.command_timeout,
-            large_file_bytes=settings.large_file_mb << 20,
-        ),
+        source=ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout, openspec=_openspec(parts)),
+        checkpoints=checkpoints,
+        limits=Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause),
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,
@@ -56,18 +58,13 @@ async def _make_plan(parts: Parts) -> Plan:
     )
 
 
-async def _ask_openspec(parts: Parts, source: ChangeStories) -> None:
-    """Warn of what openspec objects to, where it is installed and the change is one of its own."""
-    project, settings = parts.project, parts.settings
+def _openspec(parts: Parts) -> OpenSpec | None:
+    """Return an `openspec` to ask, where it is installed and the change is one of its own."""
+    project, timeout_s = parts.project, parts.settings.command_timeout
     if project.read(parts.change_id).source != "openspec" or not OpenSpec.installed():
-        return
+        return None
 
     async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_command(argv, directory=project.root, timeout_s=settings.command_timeout)
-        return done.output
+        return (await run_command(argv, directory=project.root, timeout_s=timeout_s)).output
 
-    try:
-        for concern in await OpenSpec(ask).concerns(parts.change_id, await source.stories()):
-            parts.emit(Warned(message=concern))
-    except (CommandTimeout, CommandFailed) as error:
-        parts.emit(Warned(message=str(error)))
+    return OpenSpec(ask)

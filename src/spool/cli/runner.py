@@ -8,7 +8,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from spool.cli.listing import listed
 from spool.cli.target import invoked_as
 from spool.cli.views.lines import LogView
 from spool.cli.views.viewer import Show, Viewer, make_view
-from spool.domain.events import Event, Warned
+from spool.domain.events import Event, IterationEnded, Warned
+from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
-from spool.domain.state import LoopState, Phase
+from spool.domain.state import IterationRecord, LoopState, Phase
 from spool.domain.stream import Usage
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.iteration import Patience
@@ -29,7 +30,7 @@ from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
 from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
-from spool.errors import SpoolError, UnreadableState
+from spool.errors import SpoolError, UnreadableState, UsageError
 from spool.harness import registry
 from spool.host.agents import AgentHost
 from spool.host.clock import SystemClock
@@ -95,11 +96,14 @@ def run_job(job: Job) -> int:
     """Run a loop in this process and return the exit code."""
     harness = registry.find(job.settings.harness, job.settings.harnesses)
     require_program(harness)
+    if job.settings.resume_agent and not harness.traits.resume:
+        raise UsageError(f"{harness.name} cannot go on with an earlier conversation", hint="leave out --resume-agent")
     job.project.read(job.change_id)
-    _, line = fork_supervisor()  # before asyncio and before any thread
-    finish = asyncio.run(_Run(job, harness, line).run())
+    supervisor, line = fork_supervisor()  # before asyncio and before any thread
+    finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
-        click.echo(f"Stopped. Go on with:\n  {job.resume or resume_command()}", err=True)
+        with suppress(OSError):  # the terminal may be what went away
+            click.echo(f"Stopped. Go on with:\n  {job.resume or resume_command()}", err=True)
     return int(finish.exit_code)
 
 
@@ -118,13 +122,15 @@ def resume_command() -> str:
 class _Run:
     """One run, from taking the locks to letting them go."""
 
-    def __init__(self, job: Job, harness: Harness, line: socket.socket) -> None:
+    def __init__(self, job: Job, harness: Harness, supervisor: int, line: socket.socket) -> None:
         self._job = job
         self._harness = harness
+        self._supervisor = supervisor
         self._line = line
         self._clock = SystemClock()
         self._run_id = job.run_id
         self._warnings: list[str] = []
+        self._unfinished: IterationRecord | None = None
 
     async def run(self) -> Finish:
         """Take the locks and run the loop."""
@@ -133,10 +139,11 @@ class _Run:
         if job.needs_git and isinstance(repository, NoRepository):
             raise SpoolError(f"spool {job.door} needs git: {repository.why}", hint="git init, or use spool ralph")
         folder = open_folder(job.project, job.door, job.change_id, repository)
-        with self._locked(repository):
+        # The views outlive the locks: a reader that stands still holds up what is shown, not the next run.
+        with ExitStack() as views, self._locked(repository):
             folder.prepare()
             with listed(job, folder, repository, self._clock, self._warnings.append) as over:
-                finish = await self._in_folder(folder, repository)
+                finish = await self._in_folder(folder, repository, views)
                 over(finish)
                 return finish
 
@@ -158,30 +165,35 @@ class _Run:
         with held(locks, [tree, project.state / self._job.change_id], holder):
             yield
 
-    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository) -> Finish:
+    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository, views: ExitStack) -> Finish:
         earlier = self._earlier(folder)
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
         folder.link()
         host = AgentHost(
-            self._line, directory=self._job.project.root, logs=folder.logs, environment=self._environment()
+            self._supervisor,
+            self._line,
+            directory=self._job.project.root,
+            logs=folder.logs,
+            environment=self._environment(),
         )
         stop = Stop()
-        with (
-            self._viewed(folder.journal, journal.offset) as notice,
-            listening(stop, host, to_stdin=self._job.show is Show.JSON),
-        ):
+        notice = views.enter_context(self._viewed(folder.journal, journal.offset))
+        with listening(stop, host, to_stdin=self._job.show is Show.JSON):
 
             def emit(event: Event) -> None:
                 journal.emit(event)
                 notice()
 
+            if self._unfinished is not None and not journal.has_ended(self._unfinished.iteration):
+                emit(IterationEnded(record=self._unfinished))
             try:
                 parts = self._parts(folder, repository, emit)
                 plan = await self._job.make_plan(parts)
                 state = self._state(earlier, folder, plan, journal.offset)
+                session = _last_session(folder, self._harness.name)
                 store = self._job.make_store(folder) if self._job.make_store else folder
                 ports = Ports(agents=host, store=store, emit=emit, worktree=parts.worktree, clock=self._clock)
-                return await Loop(plan, self._agency(), ports, stop, state).run()
+                return await Loop(plan, self._agency(), ports, stop, state, session=session).run()
             finally:
                 host.close()
                 journal.close()
@@ -211,9 +223,9 @@ class _Run:
         except UnreadableState as error:
             self._warnings.append(f"{error}; it is kept as {folder.set_aside().name}")
             return None
-        begun = folder.recover(earlier, now=self._clock.now())
-        if begun is not None:
-            self._warnings.append(f"iteration {begun.iteration} of an earlier run was interrupted")
+        self._unfinished = folder.recover(earlier, now=self._clock.now())
+        if self._unfinished is not None and self._unfinished.outcome is OutcomeKind.INTERRUPTED:
+            self._warnings.append(f"iteration {self._unfinished.iteration} of an earlier run was interrupted")
         return earlier
 
     def _parts(self, folder: StateFolder, repository: Repository | NoRepository, emit: Emit) -> Parts:
@@ -239,7 +251,6 @@ class _Run:
 
     def _state(self, earlier: LoopState | None, folder: StateFolder, plan: Plan, offset: int) -> LoopState:
         settings, now = self._job.settings, self._clock.now()
-        last = folder.history(last=1)
         return LoopState(
             plan=self._job.door,
             change=self._job.change_id,
@@ -249,7 +260,7 @@ class _Run:
             status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
-            iteration=max(earlier.iteration if earlier else 0, last[0].iteration if last else 0),
+            iteration=max(earlier.iteration if earlier else 0, folder.last_iteration()),
             limits=plan.limits,
             completion_promise=plan.promise,
             run_id=self._run_id,
@@ -269,6 +280,7 @@ class _Run:
             allow_all=settings.allow_all,
             is_root=os.geteuid() == 0,
             auto_commit=settings.auto_commit,
+            resume=settings.resume_agent,
             patience=Patience(
                 iteration_s=settings.iteration_timeout or None,
                 idle_s=settings.idle_timeout or None,
@@ -297,3 +309,9 @@ def open_folder(project: Project, door: str, change_id: str, repository: Reposit
 def _mirror_name(path: Path) -> str:
     """Return a name that no other project or worktree of the repository gives its folder."""
     return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
+
+
+def _last_session(folder: StateFolder, harness: str) -> str:
+    """Return the conversation that an earlier run of this agent had, for --resume-agent."""
+    last = folder.history(last=1)
+    return last[0].session if last and last[0].harness == harness else ""

@@ -80,6 +80,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     story_id: str | None = None
     attempt: int | None = None
+    session: str = ""
+    """The agent's own name for the conversation; with it a person can look into what was said."""
     log: str = ""
 
 
@@ -125,8 +127,8 @@ class LoopState(msgspec.Struct, frozen=True, kw_only=True):
     """What all iterations of this loop used together."""
 
 
-def interrupted_record(begun: InFlight, *, ended_at: datetime) -> IterationRecord:
-    """Return the record of an iteration whose runner died: never a success, never lost."""
+def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:
+    """Return the record of an iteration that was cut short: never a success, never lost."""
     return IterationRecord(
         iteration=begun.iteration,
         run_id=begun.run_id,
@@ -137,5 +139,5 @@ def interrupted_record(begun: InFlight, *, ended_at: datetime) -> IterationRecor
         model=begun.model,
         exit_code=None,
         outcome=OutcomeKind.INTERRUPTED,
-        reason="the runner died",
+        reason=reason,
     )

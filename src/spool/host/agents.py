@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,25 +14,31 @@ import msgspec
 from spool.domain.invocation import Invocation, Stdin
 from spool.domain.text import clean
 from spool.errors import AgentHostError
-from spool.host.files import FILE_MODE, make_folder, write_all
+from spool.host.files import make_folder, naming, opened, write_all
 from spool.host.supervisor import Ended, NotStarted, Order, Report, Spawn, Started
-from spool.host.sweep import end_descendants
+from spool.host.sweep import Swept, end_descendants
 from spool.host.tail import Notifier, TailedFile
 
 _STDERR_TAIL = 1 << 16
+_KILL_S = 10.0
+_SIDE_LIMIT = 16 << 20
 
 
 class AgentProcess:
     """A running agent, as the engine sees it."""
 
-    def __init__(self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None]) -> None:
+    def __init__(
+        self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None], *, side_file: str = ""
+    ) -> None:
         self._output = output
         self._errors = errors
         self._order = order
+        self._side_file = side_file
         self._asked_to_die = False
         self.exit_code: int | None = None
         self.exited = False
         self.strays = 0
+        self.left: tuple[int, ...] = ()
 
     @property
     def truncated(self) -> bool:
@@ -60,11 +68,24 @@ class AgentProcess:
         """Return the end of standard error, cleaned."""
         return clean(self._errors.end(_STDERR_TAIL).decode("utf-8", "replace"))
 
+    def side_text(self) -> str:
+        """Return the end of the side file; an agent that ended early may have written none."""
+        if not self._side_file:
+            return ""
+        try:
+            with TailedFile(Path(self._side_file)) as side:
+                return side.end(_SIDE_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
 
 class AgentHost:
     """The runner's end of the line to the supervisor."""
 
-    def __init__(self, line: socket.socket, *, directory: Path, logs: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, supervisor: int, line: socket.socket, *, directory: Path, logs: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._supervisor = supervisor
         self._line = line
         self._directory = directory
         self._logs = logs
@@ -91,6 +112,10 @@ class AgentHost:
         """Return where the prompt of an iteration is kept."""
         return str(self._log(iteration, "prompt.md"))
 
+    def side_path(self, iteration: int) -> str:
+        """Return where an agent may put what does not go through its output."""
+        return str(self._log(iteration, "side"))
+
     def pause(self, *, on: bool) -> None:
         """Freeze or thaw the agent and all that it started."""
         if self._agent is not None and not self._agent.exited:
@@ -105,11 +130,13 @@ class AgentHost:
         prompt_file = self._new_file(iteration, "prompt.md", prompt.encode("utf-8", "surrogateescape"))
         output = self._new_file(iteration, "out", b"")
         errors = self._new_file(iteration, "err", b"")
+        if invocation.side_file:
+            Path(invocation.side_file).unlink(missing_ok=True)
         self._wake = wake
         notifier = Notifier(output, errors)
         try:
             with TailedFile(output) as out, TailedFile(errors) as err, self._watching(notifier):
-                agent = self._agent = AgentProcess(out, err, self._send)
+                agent = self._agent = AgentProcess(out, err, self._send, side_file=invocation.side_file)
                 added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
                 self._send(
                     Spawn(
@@ -125,11 +152,20 @@ class AgentHost:
                 try:
                     yield agent
                 finally:
-                    while not agent.exited:
-                        agent.kill()
-                        await asyncio.sleep(0.01)
+                    await self._ended(agent)
+                if self._lost:
+                    raise _supervisor_lost()
         finally:
             notifier.close()
+
+    async def _ended(self, agent: AgentProcess) -> None:
+        """Kill an agent that still runs; one that cannot be killed ends the run instead of hanging it."""
+        give_up_at = time.monotonic() + _KILL_S
+        while not agent.exited:
+            agent.kill()
+            await asyncio.sleep(0.01)
+            if time.monotonic() > give_up_at:
+                raise AgentHostError("the agent cannot be ended", hint="does it run as another user?")
 
     def _watching(self, notifier: Notifier) -> "_Reading":
         def changed() -> None:
@@ -145,13 +181,13 @@ class AgentHost:
             case NotStarted(message=message):
                 raise AgentHostError(f"cannot start {invocation.argv[0]}: {message}")
             case _:
-                raise AgentHostError(
-                    "the process that watches over the agents was killed", hint="run the same command to go on"
-                )
+                raise _supervisor_lost()
 
     def _hear(self) -> None:
         try:
             data = self._line.recv(1 << 16)
+        except BlockingIOError:
+            return
         except OSError:
             data = b""
         if not data:
@@ -161,7 +197,7 @@ class AgentHost:
         for line in reports:
             report = self._decode.decode(line)
             if isinstance(report, Ended):
-                self._over(report.exit_code, report.strays)
+                self._over(report.exit_code, Swept(report.strays, report.left))
             else:
                 self._report.put_nowait(report)
 
@@ -169,14 +205,13 @@ class AgentHost:
         """The supervisor was killed: its children are ours now. End them."""
         self._lost = True
         asyncio.get_running_loop().remove_reader(self._line)
-        strays = end_descendants(os.getpid())
-        self._over(None, strays)
+        self._over(None, end_descendants(os.getpid()))
         self._report.put_nowait(None)
 
-    def _over(self, exit_code: int | None, strays: int) -> None:
+    def _over(self, exit_code: int | None, swept: Swept) -> None:
         if self._agent is not None and not self._agent.exited:
             self._agent.exit_code = exit_code
-            self._agent.strays = strays
+            self._agent.strays, self._agent.left = swept
             self._agent.exited = True
         self._wake()
 
@@ -184,6 +219,7 @@ class AgentHost:
         if self._lost:
             self._report.put_nowait(None)
             return
+        os.kill(self._supervisor, signal.SIGCONT)  # it may be stopped; while it is not lost, the pid is our child's
         # A request is far smaller than the socket's buffer, so this does not block.
         self._line.setblocking(True)
         try:
@@ -198,12 +234,13 @@ class AgentHost:
 
     def _new_file(self, iteration: int, suffix: str, data: bytes) -> Path:
         path = self._log(iteration, suffix)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-        try:
+        with naming(path), opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
             write_all(descriptor, data)
-        finally:
-            os.close(descriptor)
         return path
+
+
+def _supervisor_lost() -> AgentHostError:
+    return AgentHostError("the process that watches over the agents was killed", hint="run the same command to go on")
 
 
 class _Reading:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from spool.errors import StateError
+
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
@@ -21,28 +23,36 @@ def make_folder(path: Path) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file so that a reader, or a power cut, finds the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
-            write_all(descriptor, data)
-            os.fsync(descriptor)
-        temporary.rename(path)
-    except BaseException:
+    with naming(path):
+        try:
+            with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+                write_all(descriptor, data)
+                os.fsync(descriptor)
+            temporary.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_folder(path.parent)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what writers that were killed in the middle of `replace_file` left; call it as the only writer."""
+    for path in folder.glob(".*.tmp"):
         with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_folder(path.parent)
+            path.unlink()
 
 
 def append_line(path: Path, line: bytes) -> None:
     """Add one line to an append-only file, durably. A torn last line, left by a crash, is ended first."""
     new = not path.exists()
-    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+    with naming(path), opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
         os.fsync(descriptor)
-    if new:
-        sync_folder(path.parent)
+        if new:
+            sync_folder(path.parent)
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -62,14 +72,24 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make a rename or a new name in this folder survive a power cut."""
-    with _opened(path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+    with opened(path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         os.fsync(descriptor)
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """Open a file of ours, for this user only. A link is refused: a repository could lead us out of its tree by one."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say which file an error is about: a failed `write` or `fsync` knows only a number."""
+    try:
+        yield
+    except OSError as error:
+        raise StateError(f"cannot write {path}: {error.strerror or error}") from error

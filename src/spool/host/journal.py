@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from spool.domain.events import Event
+from spool.domain.events import Event, IterationEnded
 from spool.engine.ports import Clock
-from spool.host.files import FILE_MODE, write_all
+from spool.host.files import FILE_MODE, naming, write_all
+from spool.host.records import encoded
 
 _READ = 1 << 18
-_ENCODE = msgspec.json.Encoder()
+_TAIL = 1 << 22
 _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
@@ -19,25 +21,44 @@ class JournalWriter:
     """Stamps events and appends them."""
 
     def __init__(self, path: Path, *, run_id: str, clock: Clock) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        with naming(path):
+            self._descriptor = os.open(path, flags, FILE_MODE)
+        self._path = path
         self._run_id = run_id
         self._clock = clock
         self._seq = 0
         self.offset = os.fstat(self._descriptor).st_size
-        if self.offset and os.pread(self._descriptor, 1, self.offset - 1) != b"\n":
-            write_all(self._descriptor, b"\n")  # a crash tore the last line; end it, so that only it is lost
-            self.offset += 1
+        # A crash may have torn the last line; it is ended, so that only it is lost.
+        self._torn = self.offset > 0 and os.pread(self._descriptor, 1, self.offset - 1) != b"\n"
 
     def emit(self, event: Event) -> None:
         """Write one event; readers see it at once."""
         self._seq += 1
         stamped = msgspec.structs.replace(event, at=self._clock.now(), seq=self._seq, run_id=self._run_id)
-        write_all(self._descriptor, _ENCODE.encode(stamped) + b"\n")
+        line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
+        self._torn = True  # until all of it is written: a full disk takes half a line
+        with naming(self._path):
+            write_all(self._descriptor, line)
+        self._torn = False
+
+    def has_ended(self, iteration: int) -> bool:
+        """Whether the end of an iteration is among the last events."""
+        size = os.fstat(self._descriptor).st_size
+        tail = os.pread(self._descriptor, _TAIL, max(0, size - _TAIL))
+        return any(
+            isinstance(event, IterationEnded) and event.record.iteration == iteration
+            for line in tail.split(b"\n")
+            for event in _readable(line)
+        )
 
     def close(self) -> None:
         """Make what was written durable."""
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
+        try:
+            with naming(self._path):
+                os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
 
 
 class JournalReader:
@@ -51,10 +72,7 @@ class JournalReader:
     def read(self) -> Iterator[Event]:
         """Give the events that have been written since the last call; a torn or unknown line is passed over."""
         for line in self.lines():
-            try:
-                yield _DECODE.decode(line)
-            except msgspec.MsgspecError:
-                continue
+            yield from _readable(line)
 
     def lines(self) -> Iterator[bytes]:
         """Give the finished lines that have been written since the last call."""
@@ -73,3 +91,8 @@ class JournalReader:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
+
+
+def _readable(line: bytes) -> Iterator[Event]:
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        yield _DECODE.decode(line)

@@ -13,14 +13,25 @@ from typing import TypeVar
 
 import msgspec
 
-from spool.domain.state import SCHEMA, InFlight, IterationRecord, LoopState, interrupted_record
+from spool.domain.state import SCHEMA, IterationRecord, LoopState, interrupted_record
 from spool.errors import StateError, UnreadableState
-from spool.host.files import FILE_MODE, append_line, make_folder, read_lines, replace_file, write_all
+from spool.host.files import (
+    append_line,
+    make_folder,
+    naming,
+    opened,
+    read_lines,
+    remove_temporaries,
+    replace_file,
+    write_all,
+)
+from spool.host.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
 _GROWING = ("history.jsonl", "journal.jsonl", "context.md")
 _LOOP_FILES = ("state.json", "history.jsonl", "journal.jsonl", "logs")
 _HISTORY_TAIL = 1 << 20
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class StateFolder:
@@ -54,6 +65,9 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        for folder in (self.path.parent, self.path, self.logs):
+            if folder.is_symlink():
+                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
         make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
@@ -81,18 +95,16 @@ class StateFolder:
 
     def save(self, state: LoopState) -> None:
         """Replace the state, durably; link the folder back together if somebody removed it."""
-        data = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
-        if not self.path.is_dir():
-            self.prepare()
+        data = msgspec.json.format(encoded(state), indent=2) + b"\n"
+        self._repair()
         replace_file(self._state, data)
         if self._mirror is not None:
             self._copy_to_mirror(data)
 
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history, durably."""
-        if not self.path.is_dir():
-            self.prepare()
-        append_line(self._history, msgspec.json.encode(record))
+        self._repair()
+        append_line(self._history, encoded(record))
         self.link()
 
     def link(self) -> None:
@@ -110,15 +122,27 @@ class StateFolder:
         lines = read_lines(self._history) if last is None else _last_lines(self._history, last)
         return [record for line in lines if line for record in _readable(line)]
 
-    def recover(self, state: LoopState | None, *, now: datetime) -> InFlight | None:
-        """Record an iteration that a dead runner left unfinished as interrupted; return it if there was one."""
+    def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
+        """Return the record of the iteration at which a runner died, if one did: interrupted, unless it was just over.
+
+        Call it before anything is written, as the only writer.
+        """
+        remove_temporaries(self.path)
         if state is None or state.in_flight is None:
             return None
         begun = state.in_flight
-        if any(record.iteration == begun.iteration for record in self.history(last=1)):
-            return None
-        self.append(interrupted_record(begun, ended_at=max(now, begun.started_at)))
-        return begun
+        for record in self.history(last=1):
+            if record.iteration == begun.iteration:
+                return record
+        record = interrupted_record(begun, ended_at=max(now, begun.started_at))
+        self.append(record)
+        return record
+
+    def last_iteration(self) -> int:
+        """Return the number of the last iteration that left a trace, whatever the state says or fails to say."""
+        recorded = [record.iteration for record in self.history(last=1)]
+        logged = [int(path.name[:-10]) for path in self.logs.glob("[0-9]*.prompt.md") if path.name[:-10].isdigit()]
+        return max([0, *recorded, *logged])
 
     def start_fresh(self, label: str) -> Path | None:
         """Put the old state, history, journal and logs aside; context stays. Return where they are."""
@@ -150,23 +174,26 @@ class StateFolder:
         self._write_context("", os.O_TRUNC)
 
     def _write_context(self, text: str, how: int) -> None:
-        descriptor = os.open(self._context, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, FILE_MODE)
-        try:
+        flags = os.O_WRONLY | os.O_CREAT | how
+        with naming(self._context), opened(self._context, flags) as descriptor:
             write_all(descriptor, text.encode("utf-8", "surrogateescape"))
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+    def _repair(self) -> None:
+        """Link back what somebody has removed: the whole folder, or a single file of it."""
+        lost = self._mirror is not None and any(
+            (self._mirror / name).exists() and not (self.path / name).exists() for name in _GROWING
+        )
+        if lost or not self.path.is_dir():
+            self.prepare()
 
     def _copy_to_mirror(self, data: bytes) -> None:
         """Keep a copy of the state; not durable, since it only has to survive `git clean`, not a power cut."""
         assert self._mirror is not None  # noqa: S101 - tells the type checker what the caller has checked
         temporary = self._mirror / ".state.json.tmp"
         with suppress(OSError):
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-            try:
+            with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
                 write_all(descriptor, data)
-            finally:
-                os.close(descriptor)
             temporary.rename(self._mirror / "state.json")
 
 
@@ -175,13 +202,14 @@ def _restore(kept: Path, lost: Path) -> None:
         if kept.name == "state.json":
             replace_file(lost, kept.read_bytes())
         else:
-            os.link(kept, lost)
+            with suppress(FileExistsError):  # somebody has just added context
+                os.link(kept, lost)
 
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
     try:
         head = msgspec.json.decode(data, type=_Head)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except _UNREADABLE:
         raise UnreadableState(f"{path} cannot be read") from None
     if head.schema > SCHEMA:
         raise StateError(
@@ -190,7 +218,7 @@ def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
         )
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
+    except _UNREADABLE as error:
         raise UnreadableState(f"{path} cannot be read: {error}") from None
 
 
@@ -200,7 +228,7 @@ class _Head(msgspec.Struct):
 
 def _readable(line: bytes) -> Iterator[IterationRecord]:
     """Give the record of a line; one that a crash has torn is passed over and stays in the file."""
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+    with suppress(*_UNREADABLE):
         yield msgspec.json.decode(line, type=IterationRecord)
 
 
@@ -208,10 +236,13 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
     """Return the last finished lines of a file without reading all of it."""
     try:
         with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            start = max(0, size - _HISTORY_TAIL)
-            file.seek(start)
-            lines = file.read().split(b"\n")
+            start, step = file.seek(0, os.SEEK_END), _HISTORY_TAIL
+            lines: list[bytes] = []
+            # Further back while there are too few: a record may list two hundred long names.
+            while start and len(lines) <= count:
+                start, step = max(0, start - step), 2 * step
+                file.seek(start)
+                lines = file.read().split(b"\n")[1 if start else 0 : -1]
     except FileNotFoundError:
         return []
-    return lines[1 if start else 0 : -1][-count:]
+    return lines[-count:]

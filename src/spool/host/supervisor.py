@@ -29,6 +29,9 @@ ASK_S = 1.5
 """After SIGINT, the way agents are asked to stop, and before SIGTERM."""
 TERM_S = 1.5
 """After SIGTERM and before SIGKILL. gemini ignored SIGTERM for 12 s."""
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT)
+_RESET = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
+"""What this process or Python itself ignores; an agent would inherit that."""
 
 
 class Spawn(msgspec.Struct, tag="spawn"):
@@ -64,10 +67,11 @@ class NotStarted(msgspec.Struct, tag="not_started"):
 
 
 class Ended(msgspec.Struct, tag="ended"):
-    """The agent, and all that it started, is gone."""
+    """The agent, and all that it started, is gone; `left` names what cannot be ended."""
 
     exit_code: int
     strays: int
+    left: tuple[int, ...] = ()
 
 
 Request = Spawn | Order
@@ -95,7 +99,7 @@ def fork_supervisor() -> tuple[int, socket.socket]:
 def _detach(line: socket.socket) -> None:
     """Leave the terminal and let go of everything inherited, locks and pipes above all."""
     os.setsid()
-    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT):
+    for signum in _IGNORED:
         signal.signal(signum, signal.SIG_IGN)
     signal_me_when_parent_dies(signal.SIGCONT)  # a stopped supervisor wakes up, finds the pipe closed, and sweeps
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -121,19 +125,24 @@ class _Supervisor:
         self._chime = chime
 
     def serve(self) -> None:
-        """Obey the runner until its end of the line closes."""
-        while True:
-            ready, _, _ = select.select([self._line, self._chimes], [], [], self._next_rung_in())
-            if self._chimes in ready:
-                self._chimes.recv(4_096)
-            if self._line in ready and not self._obey():
-                end_descendants(os.getpid())
-                return
-            self._climb()
-            self._collect()
+        """Obey the runner until its end of the line closes; whatever ends this, nobody is left behind."""
+        try:
+            while True:
+                ready, _, _ = select.select([self._line, self._chimes], [], [], self._next_rung_in())
+                if self._chimes in ready:
+                    self._chimes.recv(4_096)
+                if self._line in ready and not self._obey():
+                    return
+                self._climb()
+                self._collect()
+        finally:
+            end_descendants(os.getpid())
 
     def _obey(self) -> bool:
-        data = self._line.recv(1 << 16)
+        try:
+            data = self._line.recv(1 << 16)
+        except ConnectionResetError:  # a runner that died with a report of ours unread
+            return False
         *requests, self._inbox = (self._inbox + data).split(b"\n")
         for request in requests:
             match self._decode.decode(request):
@@ -194,8 +203,8 @@ class _Supervisor:
                 return
             if pid == self._agent:
                 self._agent = None
-                strays = end_descendants(os.getpid())
-                self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), strays=strays))
+                strays, left = end_descendants(os.getpid())
+                self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), strays=strays, left=left))
 
     def _report(self, report: Report) -> None:
         with suppress(OSError):
@@ -232,7 +241,7 @@ def _become(spawn: Spawn) -> None:
     os.setsid()
     if sys.platform == "linux":
         signal_me_when_parent_dies(signal.SIGKILL)
-    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT, signal.SIGPIPE):
+    for signum in _RESET:
         signal.signal(signum, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     os.chdir(spawn.directory)

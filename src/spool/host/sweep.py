@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -20,6 +21,16 @@ _LIBC = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 
 POLITE_S = 0.3
 """Between TERM and KILL for what an agent left behind. The agent itself has had its whole ladder before."""
+GIVE_UP_S = 1.0
+"""After the first KILL. What lives then is another user's, by sudo for example, or hangs in the kernel."""
+
+
+class Swept(NamedTuple):
+    """What a sweep found."""
+
+    found: int
+    left: tuple[int, ...] = ()
+    """Processes that cannot be ended."""
 
 
 def become_subreaper() -> None:
@@ -88,19 +99,21 @@ def signal_exactly(pid: int, started: str, signum: int) -> bool:
         os.close(handle)
 
 
-def end_descendants(root: int) -> int:
+def end_descendants(root: int) -> Swept:
     """End everything below this process: TERM and CONT, a moment's grace, KILL until nobody is left to wait for."""
-    ended = 0
     if not _reap():
-        return 0
+        return Swept(0)
     polite_until = time.monotonic() + POLITE_S
-    ended = signal_descendants(root, signal.SIGTERM, signal.SIGCONT)
+    found = signal_descendants(root, signal.SIGTERM, signal.SIGCONT)
     while _reap() and time.monotonic() < polite_until:
         time.sleep(0.005)
+    give_up_at = time.monotonic() + GIVE_UP_S
     while _reap():
         signal_descendants(root, signal.SIGKILL)
+        if time.monotonic() > give_up_at:
+            return Swept(found, tuple(descendants(root)))
         time.sleep(0.005)
-    return ended
+    return Swept(found)
 
 
 def _reap() -> bool:

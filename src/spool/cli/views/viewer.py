@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from spool.domain.events import Event, RunEnded
 from spool.host.journal import JournalReader
 
 _TICK_S = 0.5
+_INTERRUPTED = 130
 
 
 class View(Protocol):
@@ -49,7 +51,12 @@ class Viewer:
     ) -> None:
         self._over = True
         self._grown.set()
-        self._thread.join()
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            # Nobody takes what the thread writes. All is saved, and Python's own way out would wait for the thread's
+            # hold on standard output, and then abort.
+            os._exit(_INTERRUPTED)
 
     def notice(self) -> None:
         """Something was written."""
@@ -59,11 +66,12 @@ class Viewer:
         try:
             self._show_all()
             self._view.close()
-        except BrokenPipeError:
+        except OSError as error:
             # The reader went away: the view ends, the loop does not. What Python still holds must not complain at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
+            if not isinstance(error, BrokenPipeError):
+                with suppress(OSError):  # a closed terminal takes no complaint either
+                    print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
 
     def _show_all(self) -> None:
         while True:

@@ -35,7 +35,8 @@ def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
                 400,
             )
         case Reverted():
-            return f"back at the checkpoint; what was discarded is kept as {event.kept_as}"
+            kept = f"; what was discarded is kept as {event.kept_as}" if event.kept_as else ""
+            return f"back at the checkpoint{kept}"
 
 
 def ended(record: IterationRecord) -> str:
@@ -112,7 +113,7 @@ def trouble(event: Retry | Denied | Failure) -> str:
         case Denied():
             return one_line(f"was refused {event.tool} {event.summary}")
         case Failure():
-            return one_line(f"error: {event.message}", 400)
+            return one_line(f"error: {event.message}{f'; {event.hint}' if event.hint else ''}", 400)
 
 
 def waiting(event: Waiting) -> str:

@@ -1,0 +1,28 @@
+"""Fixtures for the fault tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.machine import Warm, end, marked, wait_until
+from tests.support import Scratch, make_scratch
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Scratch]:
+    """A project with one change; when the test is over, nothing that belongs to it may be alive."""
+    scratch = make_scratch(tmp_path)
+    yield scratch
+    try:
+        wait_until(lambda: not marked(scratch), f"the end of {marked(scratch)}", 10)
+    finally:
+        for pid in marked(scratch):
+            end(pid)
+
+
+@pytest.fixture
+def warm(scratch: Scratch) -> Iterator[Warm]:
+    """An interpreter that starts runners quickly."""
+    with Warm(scratch) as warm:
+        yield warm

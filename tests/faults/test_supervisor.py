@@ -1,0 +1,175 @@
+"""The process between the runner and its agents is killed, stopped, or cut off: nobody is left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults import invariants
+from tests.faults.machine import (
+    PROMISE,
+    agents,
+    end,
+    fake_agent,
+    marked,
+    need,
+    nobody_left,
+    process_state,
+    release,
+    running,
+    runs,
+    shell_agent,
+    supervisor_of,
+    told,
+    wait_until,
+)
+from tests.support import CHANGE, Scratch
+
+FAMILY = """
+subprocess.Popen(["sleep", "1000"])
+subprocess.Popen(["setsid", "sh", "-c", "sleep 1000 & sleep 1000"])
+subprocess.Popen(["sh", "-c", "trap '' TERM INT HUP; setsid sleep 1000 & while :; do sleep 1; done"])
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+tell("ready", os.getpid())
+while True:
+    time.sleep(1)
+"""
+
+
+def test_a_killed_runner_leaves_nobody(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    with running(scratch, "Work") as runner:
+        told(scratch, "ready")
+        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        runner.kill()
+        nobody_left(scratch)
+
+
+def test_a_killed_supervisor_leaves_nobody_and_ends_the_run_with_a_clear_error(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    with running(scratch, "Work", stderr=subprocess.PIPE) as runner:
+        told(scratch, "ready")
+        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        end(supervisor_of(runner.pid))
+        _, errors = runner.communicate(timeout=60)
+        assert not agents(scratch)
+    assert runner.returncode == 1
+    assert b"watches over the agents was killed" in errors
+    invariants.complete(scratch)
+    assert [(record["iteration"], record["outcome"]) for record in scratch.history()] == [(1, "interrupted")]
+    assert "watches over the agents" in scratch.history()[0]["reason"]
+    shell_agent(scratch, f"echo '{PROMISE}'")
+    assert scratch.ralph("Work").returncode == 0
+    invariants.complete(scratch)
+
+
+def test_supervisor_and_then_runner_are_killed(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    with running(scratch, "Work") as runner:
+        agent = int(told(scratch, "ready"))
+        end(supervisor_of(runner.pid))
+        wait_until(lambda: not runs(agent), "the end of the agent, which dies with its supervisor")
+        wait_until(lambda: not agents(scratch) or runner.poll() is not None, "the runner's sweep")
+        runner.kill()
+        nobody_left(scratch)
+
+
+def test_a_stopped_supervisor_wakes_up_when_the_runner_dies(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    with running(scratch, "Work") as runner:
+        told(scratch, "ready")
+        supervisor = supervisor_of(runner.pid)
+        end(supervisor, signal.SIGSTOP)
+        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        runner.kill()
+        nobody_left(scratch)
+        wait_until(lambda: not runs(supervisor), "the supervisor to leave")
+
+
+def test_a_stopped_supervisor_does_not_hold_up_a_stop(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    with running(scratch, "Work") as runner:
+        told(scratch, "ready")
+        supervisor = supervisor_of(runner.pid)
+        end(supervisor, signal.SIGSTOP)
+        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        runner.terminate()
+        assert runner.wait(60) == 130
+    assert not agents(scratch)
+    invariants.complete(scratch)
+
+
+def test_a_supervisor_that_is_stopped_between_iterations_wakes_up_for_the_next(scratch: Scratch) -> None:
+    need("git")
+    real_git = shutil.which("git")
+    git = scratch.bin / "git"
+    # While git records what iteration 1 did, no agent runs: that is when the supervisor is stopped.
+    git.write_text(
+        f"#!/bin/sh\nif [ -e {scratch.home}/first ] && [ ! -e {scratch.home}/go ]; then touch {scratch.home}/between\n"
+        f'while [ ! -e {scratch.home}/go ]; do sleep 0.02; done; fi\nexec {real_git} "$@"\n'
+    )
+    git.chmod(0o755)
+    fake_agent(scratch, "tell('first')\nsay('' if iteration == 1 else PROMISE)")
+    with running(scratch, "Work") as runner:
+        told(scratch, "between")
+        supervisor = supervisor_of(runner.pid)
+        end(supervisor, signal.SIGSTOP)
+        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        release(scratch, "go")
+        assert runner.wait(60) == 0
+    assert [record["outcome"] for record in scratch.history()] == ["no promise", "completed"]
+
+
+UNREAD = """
+import os, sys, time
+import msgspec
+from spool.host.supervisor import Spawn, fork_supervisor
+
+pid, line = fork_supervisor()
+home = os.environb[b"HOME"]
+command = b"setsid sh -c 'trap \\"\\" TERM; sleep 1000 & touch " + home + b"/ready; sleep 1000' & sleep 1000"
+spawn = Spawn(argv=(b"sh", b"-c", command), env=((b"SPOOL_RUN_ID", b"x"),), directory=b"/", stdin=b"/dev/null",
+              stdout=home + b"/out", stderr=home + b"/err")
+line.sendall(msgspec.json.encode(spawn) + b"\\n")
+while not os.path.exists(home + b"/ready"):
+    time.sleep(0.01)
+os.kill(os.getpid(), 9)  # with the supervisor's report unread: its next read says ECONNRESET, not end of file
+"""
+
+
+def test_a_runner_that_dies_with_an_unread_report_leaves_nobody(scratch: Scratch) -> None:
+    subprocess.run([sys.executable, "-c", UNREAD], env=scratch.env, timeout=60, check=False)
+    nobody_left(scratch)
+    wait_until(lambda: not marked(scratch), "the supervisor to leave")
+
+
+def test_processes_that_cannot_be_ended_are_told_and_hold_nobody_up(scratch: Scratch) -> None:
+    """A descendant that runs as another user, by sudo for example: without CAP_KILL, not even root may signal it."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become another user")
+    setpriv = need("setpriv")
+    fake_agent(
+        scratch,
+        f"""
+other = subprocess.Popen(["{setpriv}", "--reuid=65534", "--clear-groups", "sleep", "1000"])
+while "65534" not in pathlib.Path(f"/proc/{{other.pid}}/status").read_text():
+    time.sleep(0.01)
+say(PROMISE)
+""",
+    )
+    without = [setpriv, "--bounding-set=-kill", *scratch.argv("ralph", "Work", "--change", CHANGE)]
+    try:
+        done = subprocess.run(
+            without, cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "cannot be ended" in done.stdout
+    finally:
+        for pid in agents(scratch):
+            end(pid)

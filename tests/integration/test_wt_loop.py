@@ -220,10 +220,7 @@ def test_create_makes_the_worktree(fleet: Fleet) -> None:
     (scratch.root / ".gitignore").write_text(".env*\n")
     (scratch.root / ".env.local").write_text("KEY=1\n")
     scratch.script([{"promise": "COMPLETE"}])
-    with (scratch.root / ".spool" / "config.toml").open("r+") as file:
-        text = file.read()
-        file.seek(0)
-        file.write(f'worktree_setup = "echo ready > setup.txt"\n{text}')
+    (scratch.root / ".spool" / "config.toml").write_text('worktree_setup = "echo ready > setup.txt"\n')
     scratch.git("add", "--all")
     scratch.git("commit", "--quiet", "--message", "config")
     scratch.git("branch", "feature/known")

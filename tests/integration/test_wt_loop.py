@@ -82,6 +82,22 @@ def test_all_boxes_ticked_before_the_start_needs_no_agent(tree: Worktree) -> Non
     assert (state["status"], state["current_iteration"], state["iterations"]) == ("done", 0, [])
 
 
+def test_without_a_change_folder_a_task_list_at_the_top_decides(fleet: Fleet) -> None:
+    tree = fleet.worktree("quick-fix", tasks=None)
+    (tree.path / "tasks.md").write_text("- [ ] Mend it\n")
+    tree.script([{"write": "a.txt"}], [TICK])
+    state = tree.run()
+    assert (state["done_criteria"], state["status"], state["current_iteration"]) == ("tasks", "done", 2)
+
+
+def test_without_any_task_list_tasks_are_never_done(fleet: Fleet) -> None:
+    tree = fleet.worktree("quick-fix", tasks=None)
+    tree.script([{"append": "a.txt", "text": "x"}, {"promise": "COMPLETE"}])
+    state = tree.run("--done", "tasks", "--max", "2")
+    assert (state["status"], state["reason"]) == ("stuck", "all 2 iterations are used up")
+    assert state["iterations"][0]["done_reason"] == "there is no tasks.md"
+
+
 def test_done_by_hand_after_the_iteration_and_at_once(fleet: Fleet) -> None:
     tree = fleet.worktree("explore", tasks=None)
     go = fleet.scratch.home / "go"

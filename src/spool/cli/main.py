@@ -68,7 +68,7 @@ def spool() -> None:
 def run(command: click.Command = spool, name: str = "spool") -> int:
     """Run a command line and return the exit code."""
     _open_missing_streams()
-    _forgive_odd_characters()
+    forgive_odd_characters()
     return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
 
 
@@ -113,7 +113,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode))
 
 
-def _forgive_odd_characters() -> None:
+def forgive_odd_characters() -> None:
     """Never let a character that the terminal cannot show end a loop."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

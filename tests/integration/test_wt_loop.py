@@ -211,6 +211,28 @@ def test_a_second_loop_in_the_worktree_names_the_first(tree: Worktree) -> None:
     assert tree.state()["status"] == "running"
 
 
+def test_of_two_starts_at_once_one_wins(tree: Worktree) -> None:
+    tree.script(WORKING)
+    for _ in range(3):
+        both = [begin(tree) for _ in range(2)]
+        said = [process.communicate(timeout=60)[1].decode() for process in both]
+        assert sorted(process.returncode for process in both) == [0, 1], said
+        assert "a loop on 'add-auth' already runs in" in "".join(said)
+        assert len(tree.fleet.rows()) == 1
+        tree.wait_until_working()
+        assert tree.fleet.wt("stop", "add-auth").returncode == 0
+        assert tree.state()["status"] == "stopped"
+
+
+def begin(tree: Worktree) -> subprocess.Popen[bytes]:
+    """Begin a start in the background, and return at once."""
+    words = ["start", tree.change, "Go", "--harness", "scripted", "--terminal", "none"]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from spool.__main__ import wt_loop; wt_loop()", *words],
+        cwd=tree.fleet.scratch.root, env=tree.fleet.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
 # Which worktree is meant
 
 
@@ -396,14 +418,7 @@ def test_ten_loops_at_once(fleet: Fleet) -> None:
     trees = [fleet.worktree(f"change-{number}") for number in range(10)]
     for tree in trees:
         tree.script([TICK], WORKING)
-    starting = [
-        subprocess.Popen(
-            [sys.executable, "-c", "from spool.__main__ import wt_loop; wt_loop()",
-             "start", tree.change, "Go", "--harness", "scripted", "--terminal", "none"],
-            cwd=fleet.scratch.root, env=fleet.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )
-        for tree in trees
-    ]  # fmt: skip
+    starting = [begin(tree) for tree in trees]
     seen = 0
     while any(process.poll() is None for process in starting):
         rows = fleet.rows()

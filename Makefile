@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast agents schemas bench lock clean
+.PHONY: demo test check fast agents transcripts schemas bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -25,6 +25,10 @@ check: $(READY)
 # The real agents that tests/harnesses drive; without them those tests are skipped.
 agents:
 	PYTHON="$(PYTHON)" requirements/agents/install "$(AGENTS)"
+
+# Records anew what the real agents print, for the tests of the decoders.
+transcripts: $(READY) agents
+	$(BIN)/python -m tests.harnesses.record
 
 schemas: $(READY)
 	$(BIN)/python docs/schemas/make.py

@@ -108,8 +108,14 @@ class Worktree:
     def run(self, *words: str, seconds: float = 30, **kwargs: Any) -> dict[str, Any]:
         """Start a loop, wait for its end, and return its file."""
         self.start(*words, **kwargs)
-        wait_for(lambda: self.state()["status"] != "running", seconds)
+        wait_for(lambda: self.status_now() != "running", seconds)
         return self.state()
+
+    def status_now(self) -> str:
+        """Return the loop's status; an agent that cleans the tree may have taken its file for a moment."""
+        with suppress(FileNotFoundError):
+            return str(self.state()["status"])
+        return "running"
 
     def state(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.path / ".claude" / "loop-state.json").read_text())

@@ -6,8 +6,11 @@ from typing import Any
 
 import msgspec
 
+from spool.cli.loops import LoopRow
 from spool.cli.status import StatusReport
+from spool.cli.wt.status import WorktreeStatus
 from spool.domain.events import Event
+from spool.domain.loop_file import LoopFile
 from spool.domain.state import SCHEMA, IterationRecord, LoopState
 
 FOLDER = Path(__file__).parent
@@ -16,6 +19,9 @@ TYPES: dict[str, Any] = {
     "history": IterationRecord,
     "events": Event,
     "status": StatusReport,
+    "loops": list[LoopRow],
+    "loop-state": LoopFile,
+    "wt-status": WorktreeStatus,
 }
 
 

@@ -95,6 +95,15 @@ def test_detach_runs_in_a_session_of_its_own_and_says_how_to_watch(loops: Scratc
     assert loops.load_state()["status"] == "stopped"
 
 
+def test_stories_run_in_the_background_too(loops: Scratch) -> None:
+    loops.script([{"tick": 2}, COMPLETE])
+    done = loops.spool("run", CHANGE, "--harness", "scripted", "--detach")
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: not ps(loops))
+    assert [(row["door"], row["status"]) for row in ps(loops, "--all")] == [("run", "done")]
+    assert "is complete" in loops.spool("logs", CHANGE).stdout
+
+
 def test_a_detached_loop_reads_its_prompt_from_standard_input(loops: Scratch) -> None:
     loops.script([COMPLETE])
     done = subprocess.run(

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.support import CHANGE, Scratch
+from tests.worktrees import fleet_of
 
 HEAVY = (
     "textual",
@@ -25,18 +26,28 @@ HEAVY = (
     ids=" ".join,
 )
 def test_a_quick_command_loads_nothing_heavy(scratch: Scratch, words: list[str]) -> None:
-    loaded = loaded_by(scratch, "spool", words)
+    loaded = loaded_by(scratch, words)
     assert loaded.isdisjoint(HEAVY), loaded & set(HEAVY)
 
 
 def test_listing_loops_loads_neither_asyncio_nor_a_front_end(scratch: Scratch) -> None:
+    front = {"asyncio", "rich", "textual", "questionary"}
     for words in (["ps"], ["ps", "--all", "--json"]):
-        assert loaded_by(scratch, "spool", words).isdisjoint({"asyncio", "rich", "textual", "questionary"})
+        assert loaded_by(scratch, words).isdisjoint(front)
+    with fleet_of(scratch) as fleet:
+        tree = fleet.worktree()
+        tree.script([{"tick": 2}])
+        tree.run()
+        for words in (["list", "--all"], ["status", tree.change], ["status"], ["history", tree.change], ["--help"]):
+            assert loaded_by(scratch, words, start=WT_LOOP).isdisjoint(front), words
 
 
-def loaded_by(scratch: Scratch, module: str, words: list[str]) -> set[str]:
+WT_LOOP = ("-c", "from spool.__main__ import wt_loop; wt_loop()")
+
+
+def loaded_by(scratch: Scratch, words: list[str], start: tuple[str, ...] = ("-m", "spool")) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", module, *words],
+        [sys.executable, "-X", "importtime", *start, *words],
         cwd=scratch.root,
         env=scratch.env,
         capture_output=True,

@@ -75,7 +75,7 @@ def test_a_rate_limit_spends_no_iteration(rig: Rig) -> None:
     rig.play(work(fault=Fault(429, retry_after=1)), work())
     rig.scratch.env["SPOOL_RATE_LIMIT_PAUSE"] = "1"
     # aider goes on for a minute, but says that it waits: Spool may end it and wait by itself.
-    patience = ["--idle-timeout", "5"] if rig.name == "aider" else []
+    patience = ["--idle-timeout", "10"] if rig.name == "aider" else []
     done = rig.ralph("--max-iterations", "1", *patience)
     assert done.returncode == 0, rig.story(done)
     assert rig.outcomes() == ["rate limited", "completed"]

@@ -15,6 +15,7 @@ from spool.errors import SpoolError
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
+    "harness": ("spool.cli.harness:harness", "Show the agents, and check whether one works here."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
@@ -67,7 +68,7 @@ def spool() -> None:
 def run(command: click.Command = spool, name: str = "spool") -> int:
     """Run a command line and return the exit code."""
     _open_missing_streams()
-    _forgive_odd_characters()
+    forgive_odd_characters()
     return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
 
 
@@ -112,7 +113,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode))
 
 
-def _forgive_odd_characters() -> None:
+def forgive_odd_characters() -> None:
     """Never let a character that the terminal cannot show end a loop."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

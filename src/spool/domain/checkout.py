@@ -29,16 +29,3 @@ def gives(checkout: Checkout, change_id: str) -> bool:
         return True
     name = checkout.path.rstrip("/").rpartition("/")[2]
     return not checkout.is_main and name in folders_for(change_id, checkout.repository)
-
-
-def id_of(checkout: Checkout) -> str | None:
-    """Return the change that a working tree is for, if its name or its branch says so."""
-    branch = checkout.branch or ""
-    for prefix in ("change/", "feature/"):
-        if branch.startswith(prefix):
-            return branch.removeprefix(prefix)
-    name = checkout.path.rstrip("/").rpartition("/")[2]
-    for prefix in (f"{checkout.repository}-wt-", f"{checkout.repository}-"):
-        if name.startswith(prefix) and not checkout.is_main:
-            return name.removeprefix(prefix)
-    return None if checkout.is_main else name

@@ -113,6 +113,11 @@ def wt_tools_file() -> Path:
     return platformdirs.user_config_path("wt-tools") / "projects.json"
 
 
+def common_dir(directory: Path) -> Path:
+    """Return the directory that all working trees of a repository share."""
+    return Path(git("rev-parse", "--path-format=absolute", "--git-common-dir", directory=directory).strip("\n"))
+
+
 def git(*words: str, directory: Path, quietly: bool = True) -> str:
     """Ask git and insist on success; `quietly` runs no hook of the user's."""
     try:

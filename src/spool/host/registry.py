@@ -94,7 +94,7 @@ class Registry:
         """Forget the oldest finished runs, with the files that stand beside them."""
         finished = [entry for entry in self.entries() if not entry.running]
         for entry in finished[: max(0, len(finished) - KEPT)]:
-            for path in self.folder.glob(f"{entry.run_id}.*"):
+            for path in self.folder.glob(f"*-{entry.short_id}.*"):
                 with suppress(OSError):
                     path.unlink()
 

@@ -88,11 +88,15 @@ class BareProject(Project):
     """A working tree in which the change need not be written down: a task may be all there is."""
 
     def read(self, change_id: str) -> Change:
-        """Read what there is of the change, of the same id or the same slug after a number."""
+        """Read what there is of the change, of the same id or the same slug after a number.
+
+        Where it has no folder, a tasks.md at the top is its own: the working tree is for this change alone.
+        """
         module = module_of(change_id)
         found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
         if not found:
-            return Change(id=change_id, source="", directory=".", proposal="", module=module)
+            tasks = read_text(self.root / "tasks.md")
+            return Change(id=change_id, source="", directory=".", proposal="", tasks=tasks, module=module)
         folder, source = self._folder(found[0])
         return Change(
             id=change_id,

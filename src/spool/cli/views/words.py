@@ -113,7 +113,7 @@ def trouble(event: Retry | Denied | Failure) -> str:
         case Denied():
             return one_line(f"was refused {event.tool} {event.summary}")
         case Failure():
-            return one_line(f"error: {event.message}", 400)
+            return one_line(f"error: {event.message}{f'; {event.hint}' if event.hint else ''}", 400)
 
 
 def waiting(event: Waiting) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from spool.cli.main import guarded
+from spool.cli.main import forgive_odd_characters, guarded
 from spool.cli.wt.request import Ticket, take_on_environment, take_ticket
 from spool.domain.verdict import ExitCode, Status
 from spool.errors import SpoolError
@@ -44,6 +44,7 @@ class Tee:
 
 def main() -> int:
     """Run the loop that the ticket tells of."""
+    forgive_odd_characters()
     code = guarded(lambda: _run(take_ticket(Path(sys.argv[1]))), "wt-loop")
     with suppress(OSError):  # the window may be gone
         sys.stdout.flush()

@@ -98,10 +98,9 @@ def _tell_file(root: Path) -> None:
 
 
 def _lock(root: Path, change_id: str, run_id: str) -> AbstractContextManager[None]:
-    from spool.host.checkouts import git
+    from spool.host.checkouts import common_dir
 
-    common = Path(git("rev-parse", "--path-format=absolute", "--git-common-dir", directory=root).strip("\n"))
     holder = Holder(
         runner=this_runner(), run_id=run_id, door=DOOR, change=change_id, directory=str(root), since=datetime.now(UTC)
     )
-    return held(common / "spool" / "locks", [root, root / STATE / change_id], holder)
+    return held(common_dir(root) / "spool" / "locks", [root, root / STATE / change_id], holder)

@@ -92,7 +92,7 @@ class _Making:
             raise SpoolError("wt-loop needs git")
         project, request, settings = parts.project, self._request, self._settings
         root = project.root
-        keep_request(parts.folder.path, request)
+        keep_request(parts.repository.common_dir, request)
         self._book = LoopBook(root, parts.folder, self._file(parts))
 
         async def read_change() -> Change:

@@ -18,7 +18,7 @@ from spool.domain.verdict import Status
 from spool.errors import LockedError, SpoolError
 from spool.harness import registry as harnesses
 from spool.host import loop_book
-from spool.host.checkouts import git
+from spool.host.checkouts import common_dir
 from spool.host.registry import Entry, this_machine
 from spool.host.terminals import NONE, TMUX, Terminal, Window, choose, launch
 from spool.sources.project import bare_project
@@ -32,8 +32,7 @@ def begin(request: Request, *, fresh: bool) -> Entry:
     root = Path(request.worktree)
     settings = settings_for(root, request.flags).settings
     _refuse(request, settings)
-    common = git("rev-parse", "--path-format=absolute", "--git-common-dir", directory=root).strip("\n")
-    loop_book.hide_own_files(Path(common))
+    loop_book.hide_own_files(common_dir(root))
     ticket = Ticket(
         request=request,
         run_id=new_run_id(),

@@ -1,5 +1,6 @@
 """What a loop in a worktree was asked to do, and how that reaches the runner in its new terminal."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -72,16 +73,24 @@ def this_environment() -> tuple[tuple[bytes, bytes], ...]:
     return tuple(os.environb.items())
 
 
-def keep_request(folder: Path, request: Request) -> None:
-    """Keep what was asked for beside the loop's state."""
-    replace_file(folder / "request.json", msgspec.json.encode(request))
+def keep_request(common_dir: Path, request: Request) -> None:
+    """Keep what was asked for under the git common directory, where no `git clean` takes it."""
+    path = _kept(common_dir, Path(request.worktree), request.change_id)
+    make_folder(path.parent)
+    replace_file(path, msgspec.json.encode(request))
 
 
-def kept_request(folder: Path, change_id: str) -> Request:
+def kept_request(common_dir: Path, root: Path, change_id: str) -> Request:
     """Return what a loop was asked to do when it was started."""
+    path = _kept(common_dir, root, change_id)
     try:
-        return msgspec.json.decode((folder / "request.json").read_bytes(), type=Request)
+        return msgspec.json.decode(path.read_bytes(), type=Request)
     except FileNotFoundError:
         raise UsageError(f"there is no loop on '{change_id}' to go on with", hint="wt-loop start begins one") from None
     except msgspec.MsgspecError as error:
-        raise StateError(f"{folder / 'request.json'} cannot be read: {error}") from None
+        raise StateError(f"{path} cannot be read: {error}") from None
+
+
+def _kept(common_dir: Path, root: Path, change_id: str) -> Path:
+    key = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+    return common_dir / "spool" / "requests" / f"{change_id}-{key}.json"

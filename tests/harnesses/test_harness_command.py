@@ -1,0 +1,55 @@
+"""`spool harness list` and `spool harness check`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harnesses.rig import rigged
+from tests.harnesses.script import COMPLETE, Fault, Run, Say, Shell
+from tests.harnesses.setups import missing
+from tests.support import Scratch
+
+HELLO = Run((Shell("echo hello > hello.txt"), Say(COMPLETE)))
+
+
+def test_list_tells_versions_and_what_is_missing(scratch: Scratch) -> None:
+    scratch.agent("print('mine 1.2.3')", "claude")
+    (scratch.root / ".spool" / "config.toml").write_text('[harnesses.mine]\nargv = ["my-agent"]\n')
+    done = scratch.spool("harness", "list", "--json", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert rows["claude"]["version"] == "mine 1.2.3"
+    assert rows["claude"]["resume"]
+    assert not rows["gemini"]["installed"]
+    assert not rows["mine"]["installed"]
+    told = scratch.spool("harness", "list", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"}).stdout
+    assert "npm install -g @google/gemini-cli" in told
+
+
+def test_check_of_what_is_not_there(scratch: Scratch) -> None:
+    done = scratch.spool("harness", "check", "gemini", env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 1
+    assert "npm install -g @google/gemini-cli" in done.stderr
+    assert scratch.spool("harness", "check", "gemni").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "words"),
+    [
+        (HELLO, 0, "it wrote the file and kept its promise"),
+        (Run((Say(COMPLETE),)), 1, "it promised, but wrote nothing"),
+        (Run((Say("Hello!"),)), 1, "it ran, but made no promise"),
+        (Run((Say(COMPLETE),), Fault(401, message="invalid api key")), 1, "set ANTHROPIC_API_KEY"),
+    ],
+    ids=["works", "writes nothing", "does not promise", "wrong key"],
+)
+def test_check(tmp_path: Path, run: Run, code: int, words: str) -> None:
+    if why := missing("claude"):
+        pytest.skip(why)
+    with rigged("claude", tmp_path) as rig:
+        rig.play(run)
+        done = rig.scratch.spool("harness", "check", "claude", "--model", "test-model")
+        assert words in done.stdout, rig.story(done)
+        assert done.returncode == code

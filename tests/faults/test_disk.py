@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, agents, need, nobody_left, shell_agent
+from tests.faults.machine import PROMISE, agents, fake_agent, need, nobody_left, running, shell_agent, told
 from tests.support import CHANGE, Scratch
 
 TWO_ITERATIONS = f'echo at work; [ "$SPOOL_ITERATION" = 1 ] || echo "{PROMISE}"'
@@ -139,6 +139,22 @@ def test_a_failing_disk_is_a_clear_error_and_the_state_stays_readable(
     invariants.complete(scratch)
 
 
+def test_what_is_saved_would_survive_a_power_cut(scratch: Scratch) -> None:
+    """File, then name, then folder: each state and each record is forced to the disk before the loop goes on."""
+    shell_agent(scratch, TWO_ITERATIONS)
+    log = scratch.home / "trace"
+    calls = f"trace=fsync,{CALLS['rename']}"
+    assert traced(scratch, "-y", "-e", calls, "-o", str(log)).returncode == 0
+    lines = [line for line in log.read_text().splitlines() if str(scratch.state) in line]
+    saves = [number for number, line in enumerate(lines) if line.startswith("rename") and '/state.json"' in line]
+    assert len(saves) > 6
+    for number in saves:
+        assert re.match(r"fsync\(\d+<.*/\.state\.json\.\d+\.tmp>\)", lines[number - 1]), lines[number - 1]
+        assert re.match(rf"fsync\(\d+<{re.escape(str(scratch.state))}>\)", lines[number + 1]), lines[number + 1]
+    assert sum("history.jsonl" in line for line in lines) == 2
+    assert "journal.jsonl" in lines[-1]
+
+
 @pytest.fixture
 def tiny_disk(scratch: Scratch) -> Iterator[Path]:
     """A disk of 64 KiB where the loop keeps its state."""
@@ -179,6 +195,35 @@ def test_a_full_disk_is_a_clear_error_and_the_state_stays_readable(
     done = scratch.ralph("Work")
     assert done.returncode == 0, done.stderr
     assert len(scratch.history()) > before
+    invariants.complete(scratch)
+
+
+def test_a_stop_on_a_full_disk_ends_the_agent_and_says_what_is_wrong(scratch: Scratch, tiny_disk: Path) -> None:
+    fake_agent(
+        scratch,
+        """
+with open(".spool/.state/filling", "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(b"x" * 4096)
+    except OSError:
+        pass
+tell("full")
+time.sleep(1000)
+""",
+    )
+    with running(scratch, "Work", stderr=subprocess.PIPE) as runner:
+        told(scratch, "full")
+        runner.terminate()
+        _, errors = runner.communicate(timeout=60)
+    assert runner.returncode == 1
+    assert b"No space left on device" in errors
+    assert b"Traceback" not in errors
+    assert not agents(scratch)
+    (tiny_disk / "filling").unlink()
+    shell_agent(scratch, f"echo '{PROMISE}'")
+    assert scratch.ralph("Work").returncode == 0
+    assert [record["outcome"] for record in scratch.history()] == ["interrupted", "completed"]
     invariants.complete(scratch)
 
 

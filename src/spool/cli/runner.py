@@ -42,6 +42,8 @@ from spool.host.supervisor import fork_supervisor
 from spool.host.worktree import GitWorktree, PlainFolder
 from spool.sources.project import Project
 
+_KEEP_S = 1.0
+
 
 class View(Enum):
     """What is shown of a running loop."""
@@ -157,11 +159,13 @@ class _Run:
             ports = Ports(
                 agents=host, store=folder, emit=emit, worktree=self._worktree(repository, emit), clock=self._clock
             )
+            keeper = asyncio.create_task(_keep(folder))
             try:
                 return await Loop(
                     self._plan(folder), self._agency(), ports, stop, self._state(earlier, folder, journal.offset)
                 ).run()
             finally:
+                keeper.cancel()
                 host.close()
                 journal.close()
 
@@ -246,6 +250,14 @@ class _Run:
             "SPOOL_CHANGE": change_id,
             "SPOOL_CHANGE_DIR": str(project.root / project.read(change_id).directory),
         }
+
+
+async def _keep(folder: StateFolder) -> None:
+    """Look after the state folder, so that `--status` and context work all the time."""
+    while True:
+        await asyncio.sleep(_KEEP_S)
+        with suppress(SpoolError, OSError):  # the loop's own next write tells
+            folder.keep()
 
 
 def state_path(project: Project, change_id: str) -> Path:

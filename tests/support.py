@@ -67,6 +67,19 @@ class Scratch:
         """Run `spool ralph` on the scratch change."""
         return self.spool("ralph", *words, "--change", CHANGE, **kwargs)
 
+    def run(self, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+        """Run `spool run` on the scratch change with the scripted agent."""
+        return self.spool("run", CHANGE, "--harness", "scripted", *words, **kwargs)
+
+    def run_events(self, *words: str, **kwargs: Any) -> list[dict[str, Any]]:
+        """Run `spool run --json` and return its events."""
+        done = self.run("--json", *words, **kwargs)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    @property
+    def run_state(self) -> Path:
+        return self.root / ".spool" / ".state" / "run" / CHANGE
+
     def agent(self, source: str, name: str = "opencode") -> Path:
         """Put a fake agent, a Python script, first on PATH."""
         path = self.bin / name
@@ -75,10 +88,11 @@ class Scratch:
         return path
 
     def script(self, *iterations: list[dict[str, Any]]) -> None:
-        """Write the script that the `scripted` harness plays."""
-        data = {"iteration": [{"steps": steps} for steps in iterations]}
-        (self.root / ".spool" / "script.json").write_text(json.dumps(data))
-        (self.root / ".spool" / "config.toml").write_text('[harnesses.scripted]\nscript = ".spool/script.json"\n')
+        """Write the script that the `scripted` harness plays, where no revert can bring an old one back."""
+        script, config = self.home / "script.json", self.home / ".config" / "spool" / "config.toml"
+        script.write_text(json.dumps({"iteration": [{"steps": steps} for steps in iterations]}))
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(f'[harnesses.scripted]\nscript = "{script}"\n')
 
     def git(self, *words: str) -> str:
         done = subprocess.run(

@@ -29,17 +29,25 @@ class LockedError(SpoolError):
     """Another loop already runs on this change or in this working tree."""
 
 
-class CommandTimeout(SpoolError):
+class CommandError(SpoolError):
+    """An external command such as git did not do what it was asked for. The loop counts that, and goes on."""
+
+
+class CommandTimeout(CommandError):
     """An external command such as git did not answer in time."""
 
 
-class CommandFailed(SpoolError):
+class CommandFailed(CommandError):
     """An external command such as git answered with an error."""
 
 
-class CommandNotRun(SpoolError):
+class CommandNotRun(CommandError):
     """An external command such as git could not be started at all."""
 
 
 class AgentHostError(SpoolError):
     """The process that watches over agents is gone or cannot start one."""
+
+
+class CheckpointError(SpoolError):
+    """A checkpoint or a discarded attempt is not there, or cannot be brought back."""

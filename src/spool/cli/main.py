@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -13,6 +15,13 @@ from spool.errors import SpoolError
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
+    "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
+    "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
+    "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
+    "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
+    "attach": ("spool.cli.attach:attach", "Watch a loop that runs elsewhere."),
+    "logs": ("spool.cli.attach:logs", "Print what a loop has shown so far."),
+    "stop": ("spool.cli.stop:stop", "Stop loops, and wait until they are gone."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }
@@ -21,15 +30,19 @@ _COMMANDS = {
 class Commands(click.Group):
     """Loads a command only when it is asked for, so that `spool ralph --status` loads little."""
 
+    def __init__(self, *args: Any, table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names, in the order of the help."""
-        return list(_COMMANDS)
+        return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Load one command."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self._table:
             return None
-        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        module, _, name = self._table[cmd_name][0].partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)  # noqa: S101 - a wrong table is our own mistake
         return command
@@ -37,11 +50,12 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without loading them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in self._table.items()])
 
 
 @click.group(
     cls=Commands,
+    table=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted.",
 )
@@ -50,12 +64,17 @@ def spool() -> None:
     """Run coding agents in a loop, unattended, until the work is really done."""
 
 
-def run() -> int:
-    """Run the command line and return the exit code."""
+def run(command: click.Command = spool, name: str = "spool") -> int:
+    """Run a command line and return the exit code."""
     _open_missing_streams()
     _forgive_odd_characters()
+    return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
+
+
+def guarded(work: Callable[[], object], name: str = "spool") -> int:
+    """Do something and return its exit code; whatever goes wrong is told in a line."""
     try:
-        code = spool.main(prog_name="spool", standalone_mode=False)
+        code = work()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -65,20 +84,20 @@ def run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SpoolError as error:
-        complain(str(error), error.hint)
+        complain(str(error), error.hint, name)
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "")
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
         return 1
 
 
-def complain(message: str, hint: str) -> None:
+def complain(message: str, hint: str, name: str = "spool") -> None:
     """Tell a person what is wrong and what to do, in one line each, on standard error."""
     with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
-        click.echo(f"spool: {message}", err=True)
+        click.echo(f"{name}: {message}", err=True)
         if hint:
             click.echo(f"  {hint}", err=True)
 

@@ -1,20 +1,32 @@
 """`spool ralph`: reads the command line and hands on."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from spool.cli.options import Duration, GroupedCommand, option
-from spool.cli.target import complete_change, load_settings, pick_change
+from spool.cli.loop_options import (
+    AGENT_OPTIONS,
+    EXIT_CODES,
+    LOOK_OPTIONS,
+    OUTPUT_OPTIONS,
+    TARGET_OPTIONS,
+    TIME_OPTIONS,
+    flag_settings,
+    may_ask,
+    only_looks,
+    refuse_contradictions,
+    together,
+)
+from spool.cli.options import GroupedCommand, option
+from spool.cli.target import load_settings, pick_change
 from spool.errors import UsageError
 
 _target = option("Which change")
 _agent = option("Which agent")
 _limits = option("When to stop")
-_look = option("Look and steer (these start no loop)")
-_output = option("Output")
 _LARGEST_PROMPT = 16 << 20
 
 _EXAMPLES = (
@@ -26,97 +38,49 @@ _EXAMPLES = (
 )
 
 
-@click.command(
-    "ralph",
-    cls=GroupedCommand,
-    examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted.",
-)
+@click.command("ralph", cls=GroupedCommand, examples=_EXAMPLES, epilog=EXIT_CODES)
 @click.argument("prompt", nargs=-1)
-@_target(
-    "--change", "-c", metavar="ID", shell_complete=complete_change, help="Full id, 2-1, a unique prefix or a slug."
-)
-@_target("--module", metavar="ID", help="Offer the changes of this module.")
+@together(TARGET_OPTIONS)
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file; - is standard input.")
-@_target("--no-interactive", is_flag=True, help="Never ask; fail if something is missing.")
-@_agent("--harness", metavar="NAME", help="The agent to run.  [default: opencode]")
-@_agent("--model", metavar="NAME", help="The model that the agent is to use.")
-@_agent(
-    "--allow-all",
-    "--yolo",
-    "--dangerously-allow-all",
-    "allow_all",
-    is_flag=True,
-    default=None,
-    help="Let the agent use its tools without asking.",
-)
+@together(AGENT_OPTIONS)
 @_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @_limits("--min-iterations", type=int, metavar="N", help="Go on until at least so many.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after so many in this run.  [default: 50]")
 @_limits("--no-max-iterations", is_flag=True, help="Never stop because of their number.")
 @_limits("--completion-promise", metavar="TEXT", help="What the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first iteration that fails.")
-@_limits(
-    "--error-threshold", type=int, metavar="N", help="Stop after so many errors in a row; 0: never.  [default: 10]"
-)
-@_limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]")
-@_limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]")
-@_limits("--command-timeout", type=Duration(), help="How long git may take.  [default: 30s]")
-@_limits("--fresh", is_flag=True, help="Put earlier history aside and begin at iteration 1.")
-@_look("--status", is_flag=True, help="Show where the loop stands and its recent iterations.")
-@_look("--add-context", metavar="TEXT", help="Add a note that the next iteration will read.")
-@_look("--clear-context", is_flag=True, help="Remove all such notes.")
-@_output("--no-stream", is_flag=True, help="Show only the result of each iteration.")
-@_output("--json", "as_json", is_flag=True, help="Print events, or the status, as JSON lines.")
-@_output("--verbose", "-v", is_flag=True, help="Show tool results and vetoed promises too.")
-@click.help_option("-h", "--help", cls=None)
+@_limits("--error-threshold", type=int, metavar="N", help="Stop after so many errors in a row.  [default: 10]")
+@together(TIME_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
+@click.help_option("-h", "--help")
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     """Run an agent against a change, iteration after iteration, until it promises completion.
 
     Started again after a crash or Ctrl-C, the same command goes on where it was.
     """
     _refuse_contradictions(prompt, given)
-    if given["status"] or given["add_context"] is not None or given["clear_context"]:
-        return _look_or_steer(given)
+    if only_looks(given):
+        project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
+        from spool.cli.status import look_or_steer
+
+        return look_or_steer("ralph", given, project, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
-    project, change_id = pick_change(given["change"], given["module"], interactive=_may_ask(given))
-    settings = load_settings(project.root, _overrides(given))
+    project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
+    settings = load_settings(project.root, _flags(given))
 
-    from spool.cli.runner import Job, View, run_job
+    from spool.cli.detach import run_or_detach
+    from spool.cli.ralph_job import ralph_job
+    from spool.cli.views.viewer import Show
 
-    view = View.JSON if given["as_json"] else View.RESULTS if not settings.stream else View.STREAM
-    return run_job(
-        Job(
-            project=project,
-            change_id=change_id,
-            settings=settings,
-            user_prompt=user_prompt,
-            fresh=given["fresh"],
-            view=view,
-            verbose=given["verbose"],
-        )
-    )
-
-
-def _look_or_steer(given: dict[str, Any]) -> int:
-    project, change_id = pick_change(given["change"], given["module"], interactive=_may_ask(given))
-    from spool.cli import status
-
-    if given["status"]:
-        status.show(project, change_id, as_json=given["as_json"])
-    elif given["clear_context"]:
-        status.clear_context(project, change_id)
-    else:
-        status.add_context(project, change_id, given["add_context"])
-    return 0
+    show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
+    job = ralph_job(project, change_id, settings, user_prompt, show=show)
+    job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
+    return run_or_detach(job, detach=given["detach"])
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
-    looks = [name for name in ("status", "add_context", "clear_context") if given[name] not in (None, False)]
-    if len(looks) > 1:
-        raise UsageError(f"--{looks[0]} and --{looks[1]} do not go together".replace("_", "-"))
-    if looks and (prompt or given["prompt_file"]):
-        raise UsageError(f"--{looks[0]} takes no prompt".replace("_", "-"))
+    refuse_contradictions(given)
+    if only_looks(given) and (prompt or given["prompt_file"]):
+        raise UsageError("--status and the context commands take no prompt")
     if prompt and given["prompt_file"]:
         raise UsageError("give the prompt or --prompt-file, not both")
     if given["no_max_iterations"] and given["max_iterations"] is not None:
@@ -150,19 +114,6 @@ def _read_bytes(path: Path) -> bytes:
         return file.read(_LARGEST_PROMPT + 1)
 
 
-def _may_ask(given: dict[str, Any]) -> bool:
-    return not given["no_interactive"] and not given["as_json"] and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _overrides(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given as flags."""
-    names = (
-        "harness", "model", "min_iterations", "max_iterations", "completion_promise", "allow_all", "fail_fast",
-        "auto_commit", "iteration_timeout", "idle_timeout", "command_timeout", "error_threshold",
-    )  # fmt: skip
-    found = {name: given[name] for name in names if given[name] is not None}
-    if given["no_max_iterations"]:
-        found["max_iterations"] = 0
-    if given["no_stream"]:
-        found["stream"] = False
-    return found
+def _flags(given: dict[str, Any]) -> dict[str, Any]:
+    found = flag_settings(given)
+    return {**found, "max_iterations": 0} if given["no_max_iterations"] else found

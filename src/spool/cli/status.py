@@ -3,7 +3,9 @@
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 import msgspec
@@ -35,9 +37,9 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether notes for the next iteration are waiting."""
 
 
-def folder_of(project: Project, change_id: str) -> StateFolder:
-    """Return a change's state folder, for reading and for context."""
-    return StateFolder(project.state / "ralph" / change_id)
+def folder_of(project: Project, door: str, change_id: str) -> StateFolder:
+    """Return the state folder of a loop, for reading and for context."""
+    return StateFolder(project.state / door / change_id)
 
 
 def report(folder: StateFolder, change_id: str) -> StatusReport:
@@ -58,9 +60,22 @@ def report(folder: StateFolder, change_id: str) -> StatusReport:
     )
 
 
-def show(project: Project, change_id: str, *, as_json: bool) -> None:
+def look_or_steer(door: str, given: Mapping[str, Any], project: Project, change_id: str) -> int:
+    """Do what `--status`, `--add-context` or `--clear-context` asks for."""
+    folder = folder_of(project, door, change_id)
+    if given["status"]:
+        show(folder, change_id, as_json=given["as_json"])
+    elif given["clear_context"]:
+        folder.clear_context()
+        click.echo(f"Cleared the context of {change_id}.")
+    else:
+        _add_context(folder, change_id, given["add_context"])
+    return 0
+
+
+def show(folder: StateFolder, change_id: str, *, as_json: bool) -> None:
     """Print where a loop stands."""
-    told = report(folder_of(project, change_id), change_id)
+    told = report(folder, change_id)
     if as_json:
         click.echo(msgspec.json.encode(told).decode())
         return
@@ -85,6 +100,10 @@ def _show_state(told: StatusReport, state: LoopState) -> None:
     bounds += f"at most {limit}" if limit is not None else "no upper limit"
     click.echo(f"Change    {told.change}")
     click.echo(f"Status    {status}{reason}")
+    if state.story is not None:
+        story = state.story
+        attempt = f", attempt {story.attempt}" if story.attempt > 1 else ""
+        click.echo(f"Story     {one_line(f'{story.id} {story.title}')} ({story.current} of {story.total}{attempt})")
     click.echo(f"Iteration {state.iteration} ({state.run_iteration} in this run; {bounds})")
     click.echo(f"Agent     {one_line(state.harness)}{f', model {one_line(state.model)}' if state.model else ''}")
     if told.runner_alive:
@@ -104,7 +123,13 @@ def _now(state: LoopState) -> str:
 
 
 def _show_table(records: tuple[IterationRecord, ...]) -> None:
-    rows = [("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost"), *map(_row, records)]
+    rows: list[tuple[str, ...]] = [
+        ("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost"),
+        *map(_row, records),
+    ]
+    if any(record.story_id for record in records):
+        stories = [f"{record.story_id or '-'}.{record.attempt or '-'}" for record in records]
+        rows = [(*row, story) for row, story in zip(rows, ["story.try", *stories], strict=True)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     used = sum(widths) + 2 * len(widths)
     room = shutil.get_terminal_size((100, 24)).columns - used
@@ -136,20 +161,13 @@ def _row(record: IterationRecord) -> tuple[str, ...]:
     )
 
 
-def add_context(project: Project, change_id: str, text: str) -> None:
-    """Add a note for the next iteration."""
+def _add_context(folder: StateFolder, change_id: str, text: str) -> None:
     if not text.strip():
         raise UsageError("there is nothing to add", hint='say it: --add-context "The port is 8080"')
     if len(text) > _LARGEST_CONTEXT:
         raise UsageError("that is more than 1 MiB of context")
-    folder_of(project, change_id).add_context(text)
+    folder.add_context(text)
     click.echo(f"Added to the context of {change_id}; the next iteration will read it.")
-
-
-def clear_context(project: Project, change_id: str) -> None:
-    """Remove all notes."""
-    folder_of(project, change_id).clear_context()
-    click.echo(f"Cleared the context of {change_id}.")
 
 
 def coloured() -> bool:

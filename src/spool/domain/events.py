@@ -46,6 +46,62 @@ class AgentEvent(_Event, frozen=True, kw_only=True, tag="AgentEvent"):
     event: StreamEvent
 
 
+class StoryProgress(_Event, frozen=True, kw_only=True, tag="StoryProgress"):
+    """Work on a story begins, or begins again."""
+
+    story_id: str
+    title: str
+    current: int
+    total: int
+    completed: int
+    attempt: int = 1
+
+
+class StoryEvent(_Event, frozen=True, kw_only=True, tag="StoryEvent"):
+    """Something the agent said or did for a story; nothing is cut."""
+
+    story_id: str
+    iteration: int
+    event: StreamEvent
+
+
+class CheckpointSaved(_Event, frozen=True, kw_only=True, tag="CheckpointSaved"):
+    """The working tree is saved, and can be brought back."""
+
+    story_id: str
+    tree: str
+
+
+class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):
+    """The working tree is as it was before the attempt; what that one did is kept under a name."""
+
+    story_id: str
+    kept_as: str
+
+
+class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDropped"):
+    """A checkpoint is no longer needed."""
+
+    story_id: str
+
+
+class Retrying(_Event, frozen=True, kw_only=True, tag="Retrying"):
+    """The story is tried again."""
+
+    story_id: str
+    attempt: int
+    max_retries: int
+    because: str
+
+
+class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
+    """A story is complete."""
+
+    story_id: str
+    title: str
+    commit: str | None = None
+
+
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
     """An iteration is over and on disk."""
 
@@ -84,6 +140,9 @@ class Error(_Event, frozen=True, kw_only=True, tag="Error"):
     """The loop ends without its work being done."""
 
     reason: str
+    story_id: str | None = None
+    kept: str = ""
+    """Where the last attempt's work is."""
 
 
 class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
@@ -98,6 +157,13 @@ Event = (
     RunStarted
     | IterationStarted
     | AgentEvent
+    | StoryProgress
+    | StoryEvent
+    | StoryDone
+    | CheckpointSaved
+    | Reverted
+    | CheckpointDropped
+    | Retrying
     | IterationEnded
     | Waiting
     | Warned

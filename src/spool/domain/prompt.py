@@ -7,7 +7,10 @@ that prints its prompt back has promised nothing, even where its output cannot b
 import msgspec
 
 from spool.domain.change import Change
+from spool.domain.promise import DEFAULT_PROMISE
+from spool.domain.story import Story
 from spool.domain.tasks import parse_tasks
+from spool.domain.text import quoted
 
 CONTEXT_HEADING = "## Additional Context (added by user mid-loop)"
 
@@ -26,8 +29,81 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     question_tool: str = ""
 
 
-def build_ralph_prompt(parts: RalphPrompt) -> str:
-    """Return the whole prompt of one iteration."""
+class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """All that goes into the prompt of one attempt at a story."""
+
+    iteration: int
+    attempt: int
+    max_attempts: int
+    story: Story
+    change_id: str
+    directory: str
+    proposal: str
+    scenarios: tuple[str, ...] = ()
+    module_text: str = ""
+    learnings: str
+    """Path of the file in which earlier stories wrote down what later ones should know."""
+    context: str = ""
+    last_failure: str = ""
+    question_tool: str = ""
+
+
+def build_story_prompt(parts: StoryPrompt) -> str:
+    """Return the whole prompt of one attempt at a story."""
+    sections = [
+        _story_preamble(parts),
+        _section(CONTEXT_HEADING, parts.context),
+        _failure_section(parts.last_failure),
+        _story_section(parts),
+        _section("## Scenarios that must hold", "\n\n".join(parts.scenarios)),
+        _section(f"## The change: {parts.change_id}", parts.proposal),
+        _section("## Its module", parts.module_text),
+        _promise_section(DEFAULT_PROMISE, "this story is complete, its boxes are ticked and its checks pass"),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _story_preamble(parts: StoryPrompt) -> str:
+    lines = [
+        f"# Spool: story {parts.story.id}, {parts.story.title}",
+        "",
+        f"You work on one story of the change `{parts.change_id}`, alone, in attempt {parts.attempt} of at most "
+        f"{parts.max_attempts} (iteration {parts.iteration} of the loop). Do this story and no other.",
+        "",
+        "## How to work",
+        "",
+        f"- The change is in `{parts.directory}/`: proposal.md, tasks.md, and specs where there are any.",
+        f"- Read `{parts.learnings}` first if it is there: earlier stories wrote down what you should know. "
+        "Add what the next story should know.",
+        f"- When a task is done and checked, tick its box in `{parts.directory}/tasks.md`: `- [ ]` becomes `- [x]`. "
+        "In the format with fields, set its Status to `[x] complete`.",
+        "- Verify with the project's own checks, and with each task's Verify line where it has one. "
+        "Never weaken a test to make it pass.",
+        "- If this attempt fails, all that it changed is taken back, so finish what you begin.",
+        *_autonomy(parts.question_tool, but=" (but for the learnings)"),
+    ]
+    return "\n".join(lines)
+
+
+def _failure_section(reason: str) -> str:
+    if not reason:
+        return ""
+    return _section("## Why the last attempt failed, in its own words", quoted(reason))
+
+
+def _story_section(parts: StoryPrompt) -> str:
+    lines = []
+    for task in parts.story.tasks:
+        box = "x" if task.done else task.mark
+        lines.append(f"- [{box}] {task.id} {task.text}")
+        lines += [f"  - {name}: {value}".replace("\n", "\n    ") for name, value in task.details]
+    if any(task.mark == "?" for task in parts.story.tasks):
+        lines += ["", "Boxes with a question mark are for a person; leave them alone."]
+    return _section(f"## Story {parts.story.id}: {parts.story.title}", "\n".join(lines))
+
+
+def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
+    """Return the whole prompt of one iteration; `ending` says what ends the loop, where it is not a promise."""
     sections = [
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
@@ -35,7 +111,7 @@ def build_ralph_prompt(parts: RalphPrompt) -> str:
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),
         _section("## Your task", parts.user_prompt),
-        _promise_section(parts.promise),
+        ending or _promise_section(parts.promise, "the whole task is complete and checked"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -47,12 +123,9 @@ def preamble(parts: RalphPrompt) -> str:
         "- Look at the current state first, then do the most important piece of work that is left.",
         "- Run the project's own checks before you call anything done. Never weaken a test to make it pass.",
         "- Tick a box in the task list only when its work is done and checked.",
-        "- Leave the working tree in a state from which the next iteration can go on.",
-        "- Nobody is there to answer: do not ask, decide for yourself and write down why.",
+        "- When a useful piece of work is done, stop; leave the tree in a state from which the next iteration goes on.",
+        *_autonomy(parts.question_tool),
     ]
-    if parts.question_tool:
-        rules.append(f"- Do not use the {parts.question_tool} tool.")
-    rules.append("- Do not touch `.spool/.state/`, and do not start processes that outlive your work.")
     return "\n".join(
         [
             f"# Spool loop: iteration {parts.iteration}",
@@ -64,6 +137,15 @@ def preamble(parts: RalphPrompt) -> str:
             *rules,
         ]
     )
+
+
+def _autonomy(question_tool: str, *, but: str = "") -> list[str]:
+    """Return the rules for working without a person; a question tool is named only where the agent has one."""
+    asking = f" Do not use the {question_tool} tool." if question_tool else ""
+    return [
+        f"- Nobody is there to answer: do not ask, decide for yourself and write down why.{asking}",
+        f"- Leave Spool's own files under `.spool/.state/` alone{but}, and start no process that outlives your work.",
+    ]
 
 
 def _where(parts: RalphPrompt) -> str:
@@ -99,15 +181,14 @@ def _tasks_section(change: Change) -> str:
     return _section("## Tasks", "\n".join(lines).replace("\n\n\n", "\n\n"))
 
 
-def _promise_section(promise: str) -> str:
+def _promise_section(promise: str, when: str) -> str:
     return "\n".join(
         [
             "## When you are done",
             "",
-            "Only when the whole task is complete and checked, end your last message with "
-            f"`<promise>{promise}</promise>` on a line of its own.",
+            f"Only when {when}, end your last message with `<promise>{promise}</promise>` on a line of its own.",
             "If you cannot go on, end it with `<promise>FAILED: reason</promise>` instead and say what is in the way.",
-            "Otherwise write neither: stop when a useful piece of work is done, and the next iteration goes on.",
+            "Otherwise write neither.",
         ]
     )
 

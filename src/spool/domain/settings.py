@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,16 +24,35 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_iterations: int = 50
     completion_promise: str = "COMPLETE"
     allow_all: bool = False
+    resume_agent: bool = False
     fail_fast: bool = False
     auto_commit: bool = False
     stream: bool = True
+    max_retries: int = 3
+    on_resume: Literal["revert", "keep"] = "revert"
+    commit_stories: bool = False
+    large_file_mb: int = 100
     iteration_timeout: float = 7_200.0
     idle_timeout: float = 1_800.0
     command_timeout: float = 30.0
     error_threshold: int = 10
     error_pause: float = 1.0
+    rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
+    terminal: str | tuple[str, ...] = ""
+    """The terminal that `wt-loop` opens: a name, or the words of a command with {command} in it."""
+    fullscreen: bool = False
+    keep_open: bool = True
+    """Whether a window stays when its loop has ended by itself, so that a person can read the end."""
+    stall_iterations: int = 3
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
+    done_command_timeout: float = 900.0
+    worktree_copy: tuple[str, ...] = (".env*",)
+    """Files that `wt-loop start --create` copies into a new worktree, though git does not track them."""
+    worktree_setup: str = ""
+    """A command of the user's that is run in a new worktree."""
     harnesses: dict[str, dict[str, Any]] = {}
 
 
@@ -108,7 +127,17 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     def refuse(name: str, why: str) -> None:
         raise UsageError(f"{origins[name]}: {name} {why}")
 
-    for name in ("min_iterations", "max_iterations", "error_threshold", "output_limit_mb"):
+    for name in (
+        "min_iterations",
+        "max_iterations",
+        "error_threshold",
+        "output_limit_mb",
+        "max_retries",
+        "large_file_mb",
+        "stall_iterations",
+        "max_tokens",
+        "max_cost_usd",
+    ):
         if getattr(settings, name) < 0:
             refuse(name, "cannot be negative")
     if settings.max_iterations and settings.min_iterations > settings.max_iterations:

@@ -18,7 +18,7 @@ class Phase(StrEnum):
     """What a running loop is doing now."""
 
     STARTING = "starting"
-    PREPARING = "preparing the prompt"
+    PREPARING = "preparing"
     AGENT = "agent is working"
     RECORDING = "recording the result"
     PAUSING = "pausing after errors"
@@ -78,17 +78,35 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     deletions: int = 0
     usage: Usage = Usage()
     commit: str | None = None
+    story_id: str | None = None
+    attempt: int | None = None
+    session: str = ""
+    """The agent's own name for the conversation; with it a person can look into what was said."""
     log: str = ""
+
+
+class StoryState(msgspec.Struct, frozen=True, kw_only=True):
+    """Which story a loop works on, and how far it has come."""
+
+    id: str
+    title: str
+    current: int
+    total: int
+    completed: int
+    attempt: int = 1
 
 
 class LoopState(msgspec.Struct, frozen=True, kw_only=True):
     """state.json: where the loop stands."""
 
     schema: int = SCHEMA
+    plan: str = "ralph"
+    """Which command drives it: `ralph` or `run`."""
     change: str
     module: str | None = None
     harness: str
     model: str | None = None
+    story: StoryState | None = None
     status: Status
     reason: str = ""
     phase: Phase

@@ -1,4 +1,8 @@
-"""Reads tasks.md: which boxes there are, and which are ticked."""
+"""Reads tasks.md: which boxes there are, and which are ticked.
+
+Two formats are known. In the plain one a task is `- [ ] 1.1 text` under a `##` group. In the enhanced one it is a
+section `### Task 1.1: name` with bold fields, whose Status is the box: `- **Status**: [ ] pending`.
+"""
 
 import re
 
@@ -7,6 +11,9 @@ import msgspec
 _BOX = re.compile(r"^([ \t]*)(?:[-*+]|\d+[.)])[ \t]+\[([ xX?~-])\](?:[ \t]+(.*))?$")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})(.*)$")
+_FIELD = re.compile(r"^[ \t]*[-*+][ \t]+\*\*([^*]+?):?\*\*:?[ \t]*(.*)$")
+_STATUS = re.compile(r"\[([ xX?~-])\].*")
+_TASK_HEADING = re.compile(r"Task[ \t]+(.+)", re.IGNORECASE)
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -16,6 +23,9 @@ class Task(msgspec.Struct, frozen=True):
     mark: str
     line: int
     group: str = ""
+    heading: str = ""
+    """The name of the `### Task` section that the box is the Status of."""
+    details: tuple[tuple[str, str], ...] = ()
 
     @property
     def done(self) -> bool:
@@ -32,6 +42,8 @@ class TaskList(msgspec.Struct, frozen=True):
     """The boxes of one tasks.md, in order."""
 
     tasks: tuple[Task, ...] = ()
+    notes: dict[str, str] = {}
+    """What a group says it depends on."""
 
     @property
     def open(self) -> tuple[Task, ...]:
@@ -53,15 +65,68 @@ def parse_tasks(text: str) -> TaskList:
     """Read the boxes of a tasks.md. Boxes inside a fence do not count, unless the fence never closes."""
     lines = text.removeprefix("\ufeff").splitlines()
     fenced = _fenced_lines(lines)
-    tasks, group = [], ""
+    reading = _Reading()
     for number, line in enumerate(lines, 1):
-        if number in fenced:
-            continue
+        if number not in fenced:
+            reading.take(number, line)
+    reading.close_section()
+    return TaskList(tuple(reading.tasks), reading.notes)
+
+
+class _Reading:
+    """Where in the file the reader is: in which group, and in which task's section."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+        self.notes: dict[str, str] = {}
+        self._group = ""
+        self._section = ""
+        self._status: tuple[str, int] | None = None
+        self._details: list[tuple[str, str]] = []
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line."""
         if heading := _HEADING.match(line):
-            group = heading[2] if len(heading[1]) == 2 else group
+            self._enter(len(heading[1]), heading[2])
+        elif field := _FIELD.match(line):
+            self._note(number, field[1], field[2].strip())
         elif box := _BOX.match(line):
-            tasks.append(Task(text=(box[3] or "").strip(), mark=box[2], line=number, group=group))
-    return TaskList(tuple(tasks))
+            if not self._section:
+                self.tasks.append(Task(text=(box[3] or "").strip(), mark=box[2], line=number, group=self._group))
+        elif self._details and line.strip():
+            name, value = self._details[-1]
+            self._details[-1] = (name, f"{value}\n{line.strip()}".strip())
+
+    def close_section(self) -> None:
+        """End a `### Task` section: its Status is its box; without one it is no task."""
+        if self._section and self._status:
+            mark, line = self._status
+            self.tasks.append(
+                Task(
+                    text=self._section,
+                    mark=mark,
+                    line=line,
+                    group=self._group,
+                    heading=self._section,
+                    details=tuple(self._details),
+                )
+            )
+        self._section, self._status, self._details = "", None, []
+
+    def _enter(self, level: int, title: str) -> None:
+        self.close_section()
+        if level == 2:
+            self._group = title
+        elif level == 3 and (task := _TASK_HEADING.fullmatch(title)):
+            self._section = task[1]
+
+    def _note(self, number: int, name: str, value: str) -> None:
+        if self._section and name.lower() == "status" and (status := _STATUS.fullmatch(value)):
+            self._status = (status[1], number)
+        elif self._section:
+            self._details.append((name, value))
+        elif name.lower() == "depends on":
+            self.notes[self._group] = value
 
 
 def _fenced_lines(lines: list[str]) -> set[int]:

@@ -36,6 +36,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_iterations: int | None = 50
     error_threshold: int = 10
     error_pause_s: float = 1.0
+    rate_limit_pause_s: float = 30.0
+    """The first wait for a rate limit that does not say when it ends; each further one is twice as long."""
     fail_fast: bool = False
 
 
@@ -68,7 +70,19 @@ class Finish(msgspec.Struct, frozen=True):
     exit_code: ExitCode
 
 
-Verdict = Continue | Wait | Finish
+class NextStory(msgspec.Struct, frozen=True):
+    """The story is done: drop its checkpoint and go on with the next."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Try the story again, from its checkpoint or, with `keep`, from the tree as it is."""
+
+    because: str
+    tell_agent: str = ""
+    keep: bool = False
+
+
+Verdict = Continue | Wait | Finish | NextStory | Retry
 
 
 def advance(tally: Tally, outcome: Outcome) -> Tally:
@@ -84,14 +98,7 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
     if outcome.kind is OutcomeKind.INTERRUPTED:
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
-        seconds = rate_limit_wait_s(
-            tally.waits_in_row - 1,
-            now=now,
-            retry_after_s=outcome.retry_after_s,
-            resets_at=outcome.resets_at,
-            jitter=jitter,
-        )
-        return Wait(seconds, outcome.reason)
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if outcome.kind is OutcomeKind.COMPLETED and tally.run_iterations >= limits.min_iterations:
@@ -102,6 +109,49 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
         return Finish(Status.STUCK, f"all {limits.max_iterations} iterations are used up", ExitCode.EXHAUSTED)
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
+
+
+def judge_story(
+    outcome: Outcome,
+    tally: Tally,
+    limits: Limits,
+    *,
+    retries: int,
+    max_retries: int,
+    open_tasks: tuple[str, ...],
+    now: float,
+    jitter: Callable[[], float],
+) -> Verdict:
+    """Decide what follows an attempt at a story of `spool run`."""
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    kept = outcome.kind is OutcomeKind.COMPLETED
+    if kept and not open_tasks:
+        return NextStory()
+    because = f"said COMPLETE while boxes are open: {', '.join(open_tasks)}" if kept else _words(outcome)
+    if retries >= max_retries:
+        reason = f"all {max_retries} retries are used up, the last attempt: {because}"
+        return Finish(Status.STUCK, reason, ExitCode.FAILED)
+    if kept:
+        return Retry(
+            because, tell_agent=f"You said COMPLETE, but these tasks are open: {', '.join(open_tasks)}", keep=True
+        )
+    # Only the agent's own words go on; a crash or silence is retried without additional context.
+    return Retry(because, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
+
+
+def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait:
+    seconds = rate_limit_wait_s(
+        tally.waits_in_row - 1,
+        now=now,
+        retry_after_s=outcome.retry_after_s,
+        resets_at=outcome.resets_at,
+        jitter=jitter,
+        base_s=limits.rate_limit_pause_s,
+    )
+    return Wait(seconds, outcome.reason)
 
 
 def _words(outcome: Outcome) -> str:

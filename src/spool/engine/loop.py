@@ -9,12 +9,11 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 
 from spool.domain.events import (
-    AgentEvent,
     Complete,
     Error,
     IterationEnded,
@@ -30,45 +29,17 @@ from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
 from spool.domain.promise import PromiseReader
 from spool.domain.state import Changes, InFlight, IterationRecord, LoopState, Phase, interrupted_record
 from spool.domain.stream import Usage
-from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tally, Verdict, Wait, advance
+from spool.domain.verdict import Continue, ExitCode, Finish, NextStory, Retry, Status, Tally, Verdict, Wait, advance
 from spool.engine.iteration import Patience, Transcript, run_agent
+from spool.engine.plan import Place, Plan
 from spool.engine.ports import Harness, Ports
 from spool.engine.stop import Stop
-from spool.errors import CommandFailed, CommandNotRun, CommandTimeout, SpoolError
+from spool.errors import CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
 STOP_GRACE_S = 0.4
 """How long a git command may still take once a stop is requested: a stop is to be obeyed within half a second."""
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in the loop the next iteration is."""
-
-    iteration: int
-    run_iteration: int
-
-
-class Plan(Protocol):
-    """In what `ralph` and `run` differ: what comes next, and how it is judged."""
-
-    @property
-    def promise(self) -> str:
-        """The text that means completion."""
-        ...
-
-    @property
-    def limits(self) -> Limits:
-        """When to give up."""
-        ...
-
-    async def prompt(self, place: Place) -> str:
-        """Return what the agent gets to read."""
-        ...
-
-    def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
-        """Decide what follows."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +53,25 @@ class Agency:
     allow_all: bool = False
     is_root: bool = False
     auto_commit: bool = False
+    resume: bool = False
+    """Whether the agent goes on with its own conversation instead of starting afresh."""
 
 
 class Loop:
     """Drives one run."""
 
-    def __init__(self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState) -> None:
+    def __init__(
+        self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState, *, session: str = ""
+    ) -> None:
         self._plan = plan
         self._agency = agency
         self._ports = ports
         self._stop = stop
         self._state = state
         self._tally = Tally(run_iterations=0)
+        self._mark_is_old = True
         self._closing = 0
+        self._session = session
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -115,11 +92,10 @@ class Loop:
                 with suppress(SpoolError, OSError):  # a full disk may be what brought us here
                     self._give_up(str(error))
                 raise
-        self._end(finish)
+        await self._close(finish)
         return finish
 
     async def _iterate(self) -> Finish:
-        await self._guarded(self._ports.worktree.mark())
         while not self._stop.requested:
             verdict = await self._one()
             match verdict:
@@ -130,19 +106,25 @@ class Loop:
                 case Continue(pause_s) if pause_s:
                     errors = self._tally.errors_in_row
                     await self._wait(pause_s, f"{errors} failed iterations in a row", Phase.PAUSING)
-                case Continue():
+                case Continue() | NextStory() | Retry():
                     pass
                 case _:
                     assert_never(verdict)
-        return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
+        return self._stopped()
 
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
         self._save(phase=Phase.PREPARING)
-        prompt = await self._plan.prompt(place)
+        prompt = await self._prepare(place)
+        if not isinstance(prompt, str):
+            return prompt
+        if self._mark_is_old or self._plan.story is not None:  # a plan with stories may have changed the tree itself
+            await self._guarded(self._ports.worktree.mark())
+            self._mark_is_old = False
         begun = self._begin(place)
         facts = await self._run_agent(place, prompt)
+        self._session = facts.session or self._session
         self._save(phase=Phase.RECORDING)
         changes = await self._guarded(self._ports.worktree.changes(self._agency.harness.traits.leavings))
         facts = msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count)
@@ -156,7 +138,25 @@ class Loop:
         if facts.left:
             left = ", ".join(map(str, facts.left))
             self._warn(f"processes of the agent cannot be ended (do they run as another user?): {left}")
-        return self._plan.judge(outcome, self._tally)
+        return await self._judge(outcome)
+
+    async def _prepare(self, place: Place) -> str | Verdict:
+        """Get the next prompt. A command that fails on the way is a failed attempt, as the plan judges it."""
+        try:
+            prompt = await self._unless_stopped(self._plan.prepare(place))
+        except CommandError as error:
+            kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
+            self._warn(str(error))
+            return await self._judge(Outcome(kind=kind, reason=str(error)))
+        return self._stopped() if prompt is None else prompt
+
+    async def _judge(self, outcome: Outcome) -> Verdict:
+        """Ask the plan; a stop is obeyed before anything that its judgement needs."""
+        verdict = await self._unless_stopped(self._plan.judge(outcome, self._tally))
+        return self._stopped() if verdict is None else verdict
+
+    def _stopped(self) -> Finish:
+        return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
 
     def _begin(self, place: Place) -> InFlight:
         begun = InFlight(
@@ -185,12 +185,15 @@ class Loop:
             model=agency.model,
             allow_all=agency.allow_all,
             is_root=agency.is_root,
+            session=self._session if agency.resume else "",
+            side_path=self._ports.agents.side_path(place.iteration),
         )
         reader = PromiseReader(self._plan.promise, prompt=prompt)
         transcript = Transcript(
             agency.harness.decoder(),
             reader,
-            lambda event: self._ports.emit(AgentEvent(iteration=place.iteration, event=event)),
+            lambda event: self._ports.emit(self._plan.tell(place, event)),
+            allow_all=agency.allow_all,
         )
         return await run_agent(
             self._ports.agents,
@@ -233,11 +236,14 @@ class Loop:
             deletions=changes.deletions if changes else 0,
             usage=facts.usage,
             commit=commit,
+            story_id=self._plan.story.id if self._plan.story else None,
+            attempt=self._plan.story.attempt if self._plan.story else None,
+            session=facts.session,
             log=self._ports.agents.log_path(begun.iteration),
         )
-        self._close(record, self._state.usage + facts.usage)
+        self._put_end(record, self._state.usage + facts.usage)
 
-    def _close(self, record: IterationRecord, usage: Usage) -> None:
+    def _put_end(self, record: IterationRecord, usage: Usage) -> None:
         """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
         self._closing = record.iteration
         self._ports.store.append(record)
@@ -256,27 +262,38 @@ class Loop:
             if left_s <= 0:
                 break
             await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
-        if not self._stop.requested:
-            await self._guarded(self._ports.worktree.mark())
+        self._mark_is_old = True  # a person may have used the time
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """Await git's answer, but not against a stop; in `ralph` a git that fails costs a warning, not the loop."""
+        """Await git's account of what happened; one that fails costs a warning, not the loop."""
+        try:
+            return await self._unless_stopped(work)
+        except CommandError as error:
+            self._warn(str(error))
+            return None
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """Await something that may take long, but not against a stop: then it has a moment, and is cancelled."""
         task = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({task}, timeout=STOP_GRACE_S)
-            if task.done():
-                return task.result()
-            return None
-        except (CommandTimeout, CommandFailed, CommandNotRun) as error:
-            self._warn(str(error))
-            return None
+            return task.result() if task.done() else None
         finally:
             stopping.cancel()
             task.cancel()
             with suppress(asyncio.CancelledError, SpoolError):
                 await task
+
+    async def _close(self, finish: Finish) -> None:
+        """Let the plan clean up, then end; what it could not clean up costs a warning."""
+        kept = ""
+        try:
+            kept = await self._plan.close(finish)
+        except CommandError as error:
+            self._warn(str(error))
+        self._end(finish, kept=kept)
 
     def _give_up(self, why: str) -> None:
         """An error of ours ends the run: what was in flight is interrupted, and a person can read why.
@@ -286,15 +303,16 @@ class Loop:
         begun = self._state.in_flight
         if begun is not None and begun.iteration != self._closing:
             ended_at = max(self._ports.clock.now(), begun.started_at)
-            self._close(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
-        self._end(Finish(Status.STOPPED, why, ExitCode.FAILED))
+            self._put_end(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
+        self._end(Finish(Status.STOPPED, why, ExitCode.FAILED), kept="")
 
-    def _end(self, finish: Finish) -> None:
+    def _end(self, finish: Finish, *, kept: str) -> None:
         self._save(status=finish.status, reason=finish.reason, phase=Phase.ENDED)
         if finish.status is Status.DONE:
             self._ports.emit(Complete(iterations=self._tally.run_iterations, usage=self._state.usage))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
-            self._ports.emit(Error(reason=finish.reason))
+            story = self._plan.story
+            self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
         self._ports.emit(RunEnded(status=finish.status, reason=finish.reason, exit_code=int(finish.exit_code)))
 
     def _save(self, **changed: Any) -> None:
@@ -302,7 +320,7 @@ class Loop:
         if changed.get("phase", self._state.phase) is not self._state.phase:
             changed.setdefault("waiting_until", None)
             changed["phase_since"] = now
-        self._state = msgspec.structs.replace(self._state, updated_at=now, **changed)
+        self._state = msgspec.structs.replace(self._state, updated_at=now, story=self._plan.story, **changed)
         self._ports.store.save(self._state)
 
     def _warn(self, message: str) -> None:

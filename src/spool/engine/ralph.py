@@ -3,15 +3,19 @@
 from collections.abc import Awaitable, Callable
 
 from spool.domain.change import Change
+from spool.domain.events import AgentEvent, Event
 from spool.domain.outcome import Outcome
 from spool.domain.prompt import RalphPrompt, build_ralph_prompt
-from spool.domain.verdict import Limits, Tally, Verdict, judge_ralph
-from spool.engine.loop import Place
+from spool.domain.stream import StreamEvent
+from spool.domain.verdict import Finish, Limits, Tally, Verdict, judge_ralph
+from spool.engine.plan import Place
 from spool.engine.ports import Clock
 
 
 class RalphPlan:
     """Builds each prompt from the change as it stands, and judges by the promise."""
+
+    story = None
 
     def __init__(
         self,
@@ -32,7 +36,7 @@ class RalphPlan:
         self._read_context = read_context
         self._clock = clock
 
-    async def prompt(self, place: Place) -> str:
+    async def prepare(self, place: Place) -> str | Finish:
         """Return the prompt, with the change and the added context read anew."""
         return build_ralph_prompt(
             RalphPrompt(
@@ -48,7 +52,15 @@ class RalphPlan:
             )
         )
 
-    def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
+    def tell(self, place: Place, event: StreamEvent) -> Event:
+        """Report what the agent said or did."""
+        return AgentEvent(iteration=place.iteration, event=event)
+
+    async def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
         """Decide by the promise, the exit code and the limits."""
         now = self._clock.now().timestamp()
         return judge_ralph(outcome, tally, self.limits, now=now, jitter=self._clock.jitter)
+
+    async def close(self, finish: Finish) -> str:  # noqa: ARG002 - the protocol's signature
+        """There is nothing to clean up."""
+        return ""

@@ -28,6 +28,11 @@ class Repository(msgspec.Struct, frozen=True):
     object_format: str
 
     @property
+    def main(self) -> Path:
+        """The repository's main directory, which names the project: that of its first working tree."""
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+
+    @property
     def spool_dir(self) -> Path:
         """Where Spool keeps what must survive `git clean -fdx`."""
         return self.common_dir / "spool"

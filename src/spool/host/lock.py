@@ -29,6 +29,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     runner: Runner
     run_id: str
+    door: str
     change: str
     directory: str
     since: datetime
@@ -69,7 +70,7 @@ def _refusal(descriptor: int) -> LockedError:
         return LockedError(
             f"a loop on '{other.change}' already runs in {other.directory} "
             f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
-            hint=f"watch it with: spool ralph --status --change {other.change}",
+            hint=f"watch it with: {_status_command(other)}",
         )
     return LockedError("another loop already runs here")
 
@@ -80,6 +81,12 @@ def _named(descriptor: int) -> Holder | None:
         holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
         return holder if is_alive(holder.runner) else None
     return None
+
+
+def _status_command(other: Holder) -> str:
+    if other.door == "wt-loop":
+        return f"wt-loop status {other.change}"
+    return f"spool {other.door} --status --change {other.change}"
 
 
 def _key(place: Path) -> str:

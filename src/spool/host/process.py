@@ -13,7 +13,7 @@ from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandNotRun, CommandTimeout
 from spool.host.files import write_all
 
-_TERM_GRACE_S = 1.0
+_TERM_GRACE_S = 0.3
 """git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
 
 

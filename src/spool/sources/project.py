@@ -84,6 +84,33 @@ class Project:
         return ""
 
 
+class BareProject(Project):
+    """A working tree in which the change need not be written down: a task may be all there is."""
+
+    def read(self, change_id: str) -> Change:
+        """Read what there is of the change, of the same id or the same slug after a number."""
+        module = module_of(change_id)
+        found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
+        if not found:
+            return Change(id=change_id, source="", directory=".", proposal="", module=module)
+        folder, source = self._folder(found[0])
+        return Change(
+            id=change_id,
+            source=source,
+            directory=str(folder.relative_to(self.root)),
+            proposal=read_text(folder / "proposal.md") or "",
+            tasks=read_text(folder / "tasks.md"),
+            module=module,
+            module_text=self._module_text(module) if module else "",
+        )
+
+
+def bare_project(root: Path) -> BareProject:
+    """Return the project of one working tree, whatever is written in it."""
+    _refuse_links(root)
+    return BareProject(root)
+
+
 def find_project(start: Path) -> Project:
     """Return the project around a directory, looking upward."""
     for root in (start, *start.parents):

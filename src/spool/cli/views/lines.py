@@ -1,22 +1,34 @@
 """Views for pipes, files and CI: plain lines, or JSON lines."""
 
+import os
+import shutil
 import sys
+from pathlib import Path
+from typing import TextIO
 
 import msgspec
 
 from spool.cli.views import words
 from spool.domain.events import (
     AgentEvent,
+    Error,
     Event,
     IterationEnded,
     IterationStarted,
+    Retrying,
+    Reverted,
     RunEnded,
+    RunStarted,
     StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
     Waiting,
     Warned,
 )
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
+from spool.host.files import FILE_MODE, make_folder
 
 _ENCODE = msgspec.json.Encoder()
 
@@ -39,7 +51,8 @@ class JsonView:
 class PlainView:
     """Readable lines without colour or cursor movement."""
 
-    def __init__(self, *, stream: bool, verbose: bool) -> None:
+    def __init__(self, *, stream: bool, verbose: bool, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
         self._stream = stream
         self._verbose = verbose
         self._mid_line = False
@@ -49,14 +62,18 @@ class PlainView:
         match event:
             case IterationStarted() if self._stream:
                 self._line(f"--- {words.started(event)}")
-            case AgentEvent(event=said) if self._stream:
+            case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
                 self._agent(said)
+            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+                self._line(f"=== {words.story(event)}")
+            case Error() if event.kept:
+                self._line(f"--- {event.kept}")
             case IterationEnded(record=record):
                 self._line(f"--- {words.ended(record)}")
                 if reason := words.why(record):
                     self._line(f"    {reason}")
-                for veto in record.vetoes if self._verbose else ():
-                    self._line(f"    a promise did not count: {veto.why}")
+                for line in words.vetoed(record) if self._verbose else ():
+                    self._line(f"    {line}")
             case Waiting():
                 self._line(f"--- {words.waiting(event)}")
             case Warned():
@@ -67,7 +84,7 @@ class PlainView:
                 self._line(f"--- {words.over(event)}")
             case _:
                 pass
-        sys.stdout.flush()
+        self._out.flush()
 
     def tick(self) -> None:
         """Time passes without an event."""
@@ -75,13 +92,13 @@ class PlainView:
     def close(self) -> None:
         """End a line that the agent left open."""
         self._fresh_line()
-        sys.stdout.flush()
+        self._out.flush()
 
     def _agent(self, said: StreamEvent) -> None:
         match said:
             case Message() if said.text:
                 text = clean(said.text)
-                sys.stdout.write(text)
+                self._out.write(text)
                 self._mid_line = not text.endswith("\n")
                 if not said.partial:
                     self._fresh_line()
@@ -96,9 +113,54 @@ class PlainView:
 
     def _line(self, text: str) -> None:
         self._fresh_line()
-        sys.stdout.write(text + "\n")
+        self._out.write(text + "\n")
 
     def _fresh_line(self) -> None:
         if self._mid_line:
-            sys.stdout.write("\n")
+            self._out.write("\n")
             self._mid_line = False
+
+
+class LogView:
+    """Everything that a terminal shows of a run, and the tool results too, added to a file."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self._path = path
+        if fresh and path.exists():
+            path.rename(path.with_name(f"{path.name}.1"))
+        self._file = _open_log(path)
+        self._lines = PlainView(stream=True, verbose=True, out=self._file)
+
+    def show(self, event: Event) -> None:
+        """Write what a person wants to know of an event."""
+        if isinstance(event, RunStarted):
+            model = f", model {one_line(event.model)}" if event.model else ""
+            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
+        self._lines.show(event)
+        if isinstance(event, IterationEnded | RunEnded):
+            self._bring_back()
+
+    def tick(self) -> None:
+        """Time passes without an event."""
+
+    def close(self) -> None:
+        """End an open line and let go of the file."""
+        self._lines.close()
+        self._file.close()
+
+    def _bring_back(self) -> None:
+        """An agent's `git clean -fdx` takes the log; what we hold open is still whole."""
+        if self._path.exists():
+            return
+        old, self._file = self._file, _open_log(self._path)
+        old.seek(0)
+        shutil.copyfileobj(old, self._file)
+        old.close()
+        self._lines = PlainView(stream=True, verbose=True, out=self._file)
+
+
+def _open_log(path: Path) -> TextIO:
+    make_folder(path.parent)
+    # O_NOFOLLOW: the agent works beside this file, and a link in its place would lead our writing elsewhere.
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, FILE_MODE), "r+", encoding="utf-8", errors="replace")  # noqa: PTH123

@@ -10,12 +10,18 @@ from rich.text import Text
 from spool.cli.views import words
 from spool.domain.events import (
     AgentEvent,
+    Error,
     Event,
     IterationEnded,
     IterationStarted,
+    Retrying,
+    Reverted,
     RunEnded,
     RunStarted,
     StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
     Waiting,
     Warned,
 )
@@ -25,13 +31,15 @@ from spool.domain.text import clean, one_line
 from spool.domain.verdict import Status
 
 _OPEN_LINE_LIMIT = 4_000
+_STORY_STYLE = {StoryDone: "bold green", Retrying: "bold yellow"}
 
 
 class LiveView:
     """Streams the agent's work above a live footer."""
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self, *, verbose: bool, title: str = "") -> None:
         self._verbose = verbose
+        self._title = title
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._spinner = Spinner("dots", Text("starting"))
         self._live = Live(self._spinner, console=self._console, refresh_per_second=8, transient=True)
@@ -48,16 +56,21 @@ class LiveView:
                 self._rule(f"{event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
             case IterationStarted():
                 self._now(f"iteration {event.iteration}")
+                self._entitle(f"iteration {event.iteration}")
                 self._rule(words.started(event), "bold cyan")
-            case AgentEvent(event=said):
+            case AgentEvent(event=said) | StoryEvent(event=said):
                 self._agent(said)
+            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+                self._rule(words.story(event), _STORY_STYLE.get(type(event), "bold magenta"))
+            case Error() if event.kept:
+                self._say(event.kept, "yellow")
             case IterationEnded(record=record):
                 good = record.outcome is OutcomeKind.COMPLETED
                 quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)
                 self._rule(words.ended(record), "bold green" if good else "bold" if quiet else "bold red")
                 self._say(words.why(record), "dim")
-                for veto in record.vetoes if self._verbose else ():
-                    self._say(f"a promise did not count: {veto.why}", "dim")
+                for line in words.vetoed(record) if self._verbose else ():
+                    self._say(line, "dim")
             case Waiting():
                 self._now(words.waiting(event))
                 self._rule(words.waiting(event), "bold yellow")
@@ -66,6 +79,7 @@ class LiveView:
             case StopRequested():
                 self._now("stopping; Ctrl-C again forces it" if not event.forced else "stopping by force")
             case RunEnded():
+                self._entitle(str(event.status))
                 self._rule(words.over(event), "bold green" if event.status is Status.DONE else "bold red")
             case _:
                 pass
@@ -118,6 +132,10 @@ class LiveView:
 
     def _rule(self, text: str, style: str) -> None:
         self._say(f"── {text}", style)
+
+    def _entitle(self, where: str) -> None:
+        if self._title:
+            self._console.set_window_title(f"{self._title} · {where}")
 
     def _now(self, doing: str) -> None:
         self._doing = doing

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -86,16 +87,24 @@ class Viewer:
             self._view.tick()
 
 
-def make_view(kind: str, *, verbose: bool) -> View:
-    """Return the view that fits what was asked for and where the output goes."""
-    if kind == "JSON":
+class Show(Enum):
+    """What is shown of a running loop."""
+
+    STREAM = auto()
+    RESULTS = auto()
+    JSON = auto()
+
+
+def make_view(show: Show, *, verbose: bool, title: str = "") -> View:
+    """Return the view that fits what was asked for and where the output goes; `title` asks for a window title."""
+    if show is Show.JSON:
         from spool.cli.views.lines import JsonView
 
         return JsonView()
-    if kind == "STREAM" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if show is Show.STREAM and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from spool.cli.views.live import LiveView
 
-        return LiveView(verbose=verbose)
+        return LiveView(verbose=verbose, title=title)
     from spool.cli.views.lines import PlainView
 
-    return PlainView(stream=kind == "STREAM", verbose=verbose)
+    return PlainView(stream=show is Show.STREAM, verbose=verbose)

@@ -1,6 +1,14 @@
 """The words in which events are told; every view uses the same ones."""
 
-from spool.domain.events import IterationStarted, RunEnded, Waiting
+from spool.domain.events import (
+    IterationStarted,
+    Retrying,
+    Reverted,
+    RunEnded,
+    StoryDone,
+    StoryProgress,
+    Waiting,
+)
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
 from spool.domain.text import one_line
@@ -10,6 +18,25 @@ def started(event: IterationStarted) -> str:
     """Tell that an iteration begins."""
     limit = f"of {event.max_iterations}" if event.max_iterations is not None else "with no limit"
     return f"iteration {event.iteration} ({event.run_iteration} {limit} in this run)"
+
+
+def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
+    """Tell what happens to a story."""
+    match event:
+        case StoryProgress():
+            attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
+        case StoryDone():
+            commit = f", commit {event.commit[:10]}" if event.commit else ""
+            return one_line(f"story {event.story_id} is complete: {event.title}{commit}")
+        case Retrying():
+            return one_line(
+                f"story {event.story_id} is tried again ({event.attempt - 1} of {event.max_retries}): {event.because}",
+                400,
+            )
+        case Reverted():
+            kept = f"; what was discarded is kept as {event.kept_as}" if event.kept_as else ""
+            return f"back at the checkpoint{kept}"
 
 
 def ended(record: IterationRecord) -> str:
@@ -28,6 +55,12 @@ def ended(record: IterationRecord) -> str:
 def why(record: IterationRecord) -> str:
     """Tell why an iteration ended as it did, if there is more to tell."""
     return one_line("; ".join(part for part in (record.reason, record.note) if part), 400)
+
+
+def vetoed(record: IterationRecord) -> list[str]:
+    """Tell which promises did not count, unless the reason says so already."""
+    told = [f"a promise did not count: {veto.why}" for veto in record.vetoes]
+    return told[:-1] if told and told[-1] == record.reason else told
 
 
 def changed(record: IterationRecord) -> str:

@@ -1,0 +1,48 @@
+"""`spool stories`: shows the stories and tasks of a change with their state."""
+
+import sys
+
+import click
+import msgspec
+
+from spool.cli.status import coloured
+from spool.cli.target import complete_change, pick_change
+from spool.domain.story import Story
+from spool.domain.text import one_line
+from spool.sources.stories import read_stories
+
+_MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
+
+
+@click.command("stories")
+@click.argument("change", required=False, shell_complete=complete_change)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.help_option("-h", "--help")
+def stories(change: str | None, as_json: bool) -> None:
+    """Show the stories and tasks of a change, and which are done."""
+    project, change_id = pick_change(change, None, interactive=sys.stdin.isatty())
+    found = read_stories(project, change_id)
+    upcoming = found.next
+    if as_json:
+        told = {
+            "change": change_id,
+            "completed": found.completed,
+            "total": len(found.stories),
+            "next": upcoming.id if upcoming else None,
+            "stories": [{"complete": story.complete, **msgspec.to_builtins(story)} for story in found.stories],
+        }
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    click.echo(f"{change_id}: {found.completed} of {len(found.stories)} stories are complete")
+    for story in found.stories:
+        _show(story, is_next=story is upcoming)
+
+
+def _show(story: Story, *, is_next: bool) -> None:
+    state = "done" if story.complete else "next" if is_next else "open"
+    colour = {"done": "green", "next": "cyan", "open": None}[state]
+    head = f"{state}  {story.id}  {one_line(story.title, 80)}"
+    click.echo("\n" + (click.style(head, fg=colour, bold=True) if coloured() else head))
+    for task in story.tasks:
+        note = "  (for a person)" if task.mark == "?" else "  (shelved)" if task.mark in "-~" else ""
+        click.echo(f"      [{_MARKS.get(task.mark, task.mark)}] {task.id} {one_line(task.text, 100)}{note}")

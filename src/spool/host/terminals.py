@@ -1,0 +1,201 @@
+"""Opens a terminal window for a loop. Every command is a list of words; no shell ever reads a path, an id or a task.
+
+The command that runs in the window goes to its directory by itself. So no terminal is told a path that it might expand:
+tmux runs `#(…)` in the directory that it is given.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from spool.errors import SpoolError, UsageError
+from spool.host.files import FILE_MODE, make_folder, replace_file
+
+TMUX, NONE = "tmux", "none"
+_ON_KDE = "KDE"
+_MARK = re.compile(r"\{(title|directory)\}")
+_FULLSCREEN_WORD = re.compile(r"\{fullscreen:(.+)\}")
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to run in a window, and how the window is to be."""
+
+    command: tuple[str, ...]
+    title: str
+    directory: str
+    session: str
+    """A name for a tmux session."""
+    fullscreen: bool = False
+
+
+class Terminal(msgspec.Struct, frozen=True):
+    """How to open a window with one terminal program."""
+
+    name: str
+    program: str
+    words: Callable[[Window], list[str]]
+    fullscreen: bool = True
+    """Whether it can be told to fill the screen."""
+
+
+# A title that is given in argv stays for good in kitty and alacritty, so the runner sets it from inside.
+def _gnome_terminal(window: Window) -> list[str]:
+    # --wait: without it the command returns before the window is there, and an error would go unseen.
+    full = ["--full-screen"] if window.fullscreen else []
+    return ["gnome-terminal", "--wait", *full, "--", *window.command]
+
+
+def _konsole(window: Window) -> list[str]:
+    full = ["--fullscreen"] if window.fullscreen else []
+    return ["konsole", "--nofork", *full, "-p", "tabtitle=%w", "-e", *window.command]
+
+
+def _kitty(window: Window) -> list[str]:
+    full = ["--start-as=fullscreen"] if window.fullscreen else []
+    return ["kitty", *full, *window.command]
+
+
+def _alacritty(window: Window) -> list[str]:
+    full = ["-o", 'window.startup_mode="Fullscreen"'] if window.fullscreen else []
+    return ["alacritty", *full, "-e", *window.command]
+
+
+def _wezterm(window: Window) -> list[str]:
+    return ["wezterm", "start", "--always-new-process", "--", *window.command]
+
+
+def _xterm(window: Window) -> list[str]:
+    full = ["-fullscreen"] if window.fullscreen else []
+    return ["xterm", "-T", window.title, *full, "-e", *window.command]
+
+
+def _tmux(window: Window) -> list[str]:
+    return ["tmux", "new-session", "-d", "-s", window.session, "-x", "160", "-y", "50", "--", *window.command]
+
+
+DESKTOP = (
+    Terminal("gnome-terminal", "gnome-terminal", _gnome_terminal),
+    Terminal("konsole", "konsole", _konsole),
+    Terminal("kitty", "kitty", _kitty),
+    Terminal("alacritty", "alacritty", _alacritty),
+    Terminal("wezterm", "wezterm", _wezterm, fullscreen=False),
+    Terminal("xterm", "xterm", _xterm),
+)
+TMUX_SESSION = Terminal(TMUX, "tmux", _tmux, fullscreen=False)
+BACKGROUND = Terminal(NONE, "", lambda window: list(window.command), fullscreen=False)
+TERMINAL_APP = "Terminal.app"
+NAMES = (TERMINAL_APP, *(one.name for one in DESKTOP), TMUX, NONE)
+
+
+def choose(
+    wanted: str | Sequence[str], environment: Mapping[str, str], scripts: Path, *, platform: str = sys.platform
+) -> list[Terminal]:
+    """Return the terminals to try, in order: the one that is wanted, else what there is, the background last."""
+    if wanted and not isinstance(wanted, str):
+        return [from_template(wanted)]
+    known = {one.name: one for one in (*DESKTOP, TMUX_SESSION, BACKGROUND, _terminal_app(scripts))}
+    if wanted:
+        if wanted not in known:
+            raise UsageError(f"there is no terminal '{wanted}'", hint=f"known: {', '.join(NAMES)}")
+        if known[wanted].program and not _installed(known[wanted].program, environment):
+            raise SpoolError(f"{known[wanted].program} is not installed, or not on PATH")
+        return [known[wanted]]
+    offered = [*_desktop(environment, known, platform), TMUX_SESSION]
+    return [one for one in offered if _installed(one.program, environment)] + [BACKGROUND]
+
+
+def from_template(words: Sequence[str]) -> Terminal:
+    """Return a terminal from the user's own words: `{command}` stands for all of ours, and is a word of its own.
+
+    `{title}` and `{directory}` may stand anywhere. A word `{fullscreen:--full}` becomes `--full` where fullscreen is
+    wanted, and is left out elsewhere.
+    """
+    if "{command}" not in words:
+        raise UsageError("the terminal in the settings has no word '{command}'", hint='["xterm", "-e", "{command}"]')
+
+    def fill(window: Window) -> list[str]:
+        values = {"title": window.title, "directory": window.directory}
+        filled: list[str] = []
+        for word in words:
+            if word == "{command}":
+                filled += window.command
+            elif full := _FULLSCREEN_WORD.fullmatch(word):
+                filled += [full[1]] if window.fullscreen else []
+            else:
+                filled.append(_MARK.sub(lambda mark: values[mark[1]], word))
+        return filled
+
+    return Terminal(Path(words[0]).name, words[0], fill, any(map(_FULLSCREEN_WORD.fullmatch, words)))
+
+
+def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Open the window and return the process that did it; what that one prints goes to a log."""
+    make_folder(log.parent)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    try:
+        return subprocess.Popen(
+            terminal.words(window),
+            cwd=window.directory,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            start_new_session=True,  # a Ctrl-C here, or the end of this terminal, is no business of the window
+        )
+    except OSError as error:
+        raise SpoolError(f"cannot start {terminal.name}: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _desktop(environment: Mapping[str, str], known: Mapping[str, Terminal], platform: str) -> list[Terminal]:
+    """Return what the desktop offers. Over ssh there is none: a window would be on somebody else's screen."""
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return []
+    if platform == "darwin":
+        return [known[TERMINAL_APP], *DESKTOP]
+    if not environment.get("DISPLAY") and not environment.get("WAYLAND_DISPLAY"):
+        return []
+    offered = [one for one in DESKTOP if one.name != "xterm" or environment.get("DISPLAY")]
+    on_kde = _ON_KDE in environment.get("XDG_CURRENT_DESKTOP", "")
+    return sorted(offered, key=lambda one: one.name != "konsole") if on_kde else offered
+
+
+def _installed(program: str, environment: Mapping[str, str]) -> bool:
+    return shutil.which(program, path=environment.get("PATH")) is not None
+
+
+_COMMAND_FILE = """\
+#!/usr/bin/env python3
+import json, os, pathlib
+words = json.loads(pathlib.Path(__file__).with_suffix(".words").read_text())
+os.execv(words[0], words)
+"""
+_FILL_SCREEN = """\
+on run argv
+  tell application "Terminal" to open POSIX file (item 1 of argv)
+  delay 1
+  tell application "System Events" to keystroke "f" using {control down, command down}
+end run
+"""
+
+
+def _terminal_app(scripts: Path) -> Terminal:
+    """Return macOS's own terminal, which takes no command but opens files: a constant one that reads our words."""
+
+    def words(window: Window) -> list[str]:
+        make_folder(scripts)
+        script = scripts / f"{window.session}.command"
+        replace_file(script.with_suffix(".words"), msgspec.json.encode(window.command))
+        replace_file(script, _COMMAND_FILE.encode())
+        script.chmod(0o700)
+        full = ["osascript", "-e", _FILL_SCREEN, str(script)]
+        return full if window.fullscreen else ["open", "-a", "Terminal", str(script)]
+
+    return Terminal(TERMINAL_APP, "open", words)

@@ -1,0 +1,83 @@
+"""The stories of a change, read from its files, off the event loop and with a timeout."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from spool.domain.story import StoryList, parse_scenarios, parse_stories
+from spool.engine.stories import ChangeTexts
+from spool.errors import CommandTimeout, UsageError
+from spool.sources.openspec import OpenSpec
+from spool.sources.project import Project, read_text
+
+_Result = TypeVar("_Result")
+
+
+class ChangeStories:
+    """The seeds' adapter for one change, wherever it lives."""
+
+    def __init__(self, project: Project, change_id: str, *, timeout_s: float, openspec: OpenSpec | None = None) -> None:
+        self._project = project
+        self._change_id = change_id
+        self._timeout_s = timeout_s
+        self._openspec = openspec
+        self._concerns: list[str] = []
+
+    async def refresh(self) -> StoryList:
+        """Return the stories as they stand now; where there is an `openspec` for them, hear what it has to say."""
+        found = await self.stories()
+        if self._openspec is not None:
+            self._concerns += await self._openspec.concerns(self._change_id, found)
+        return found
+
+    async def stories(self) -> StoryList:
+        """Return the stories as they stand now."""
+        return await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
+
+    def concerns(self) -> list[str]:
+        """Return what openspec objected to, and forget it."""
+        concerns, self._concerns = self._concerns, []
+        return concerns
+
+    async def prompt_parts(self) -> ChangeTexts:
+        """Return the texts that go into every story's prompt."""
+        return await self._off_the_loop(self._texts)
+
+    def _texts(self) -> ChangeTexts:
+        change = self._project.read(self._change_id)
+        return ChangeTexts(
+            change_id=change.id,
+            directory=change.directory,
+            proposal=change.proposal,
+            scenarios=tuple(read_scenarios(self._project.root / change.directory)),
+            module_text=change.module_text,
+        )
+
+    async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
+        """Read in a thread: a file system may hang as well as a command."""
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(read), self._timeout_s)
+        except TimeoutError:
+            raise CommandTimeout(
+                f"reading the change '{self._change_id}' did not end within {self._timeout_s:g} s",
+                hint="--command-timeout sets the limit",
+            ) from None
+
+
+def read_stories(project: Project, change_id: str) -> StoryList:
+    """Read a change's stories; one without any task is half-planned, and is reported as such."""
+    tasks = project.read(change_id).tasks
+    stories = parse_stories(tasks or "")
+    if not stories.stories:
+        what = "has no tasks.md" if tasks is None else "has a tasks.md without a single task"
+        raise UsageError(
+            f"change '{change_id}' is only half-planned: it {what}", hint="write `- [ ] 1.1 …` tasks first"
+        )
+    return stories
+
+
+def read_scenarios(folder: Path) -> list[str]:
+    """Return the scenarios of a change's specs, in order."""
+    specs = sorted((folder / "specs").glob("*/spec.md"))
+    return [scenario for spec in specs for scenario in parse_scenarios(read_text(spec) or "")]

@@ -1,0 +1,76 @@
+"""What a quick command loads: `--status` is to feel instant."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import CHANGE, Scratch
+
+HEAVY = (
+    "textual",
+    "rich",
+    "asyncio",
+    "importlib.metadata",
+    "questionary",
+    "prompt_toolkit",
+    "platformdirs",
+    "subprocess",
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--version"], ["--help"], ["ralph", "--help"], ["loop", "--help"], ["ralph", "--status", "--change", CHANGE]],
+    ids=" ".join,
+)
+def test_a_quick_command_loads_nothing_heavy(scratch: Scratch, words: list[str]) -> None:
+    loaded = loaded_by(scratch, "spool", words)
+    assert loaded.isdisjoint(HEAVY), loaded & set(HEAVY)
+
+
+def test_listing_loops_loads_neither_asyncio_nor_a_front_end(scratch: Scratch) -> None:
+    for words in (["ps"], ["ps", "--all", "--json"]):
+        assert loaded_by(scratch, "spool", words).isdisjoint({"asyncio", "rich", "textual", "questionary"})
+
+
+def loaded_by(scratch: Scratch, module: str, words: list[str]) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", module, *words],
+        cwd=scratch.root,
+        env=scratch.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_version_loads_only_the_package(scratch: Scratch) -> None:
+    done = scratch.spool("--version")
+    assert done.stdout.startswith("spool ")
+    code = "import sys; sys.argv = ['spool', '--version']; from spool.__main__ import main; main()"
+    code += "; print(sorted(name for name in sys.modules if name.startswith(('spool', 'click', 'msgspec'))))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[1] == "['spool', 'spool.__main__']"
+
+
+def headless_modules() -> list[str]:
+    import pkgutil
+
+    import spool
+
+    names = [module.name for module in pkgutil.walk_packages(spool.__path__, "spool.")]
+    return [name for name in names if not name.startswith(("spool.cli", "spool.tui", "spool.__main__"))]
+
+
+def test_no_front_end_leaks_into_a_headless_module() -> None:
+    front = ("click", "rich", "textual", "questionary", "spool.cli", "spool.tui")
+    code = f"""
+import importlib, sys
+for name in {headless_modules()!r}:
+    importlib.import_module(name)
+    leaked = [front for front in {front!r} if front in sys.modules]
+    assert not leaked, (name, leaked)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

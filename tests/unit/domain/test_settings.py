@@ -1,0 +1,59 @@
+"""Settings: which layer wins, and what is refused."""
+
+import pytest
+
+from spool.domain.settings import Layer, Settings, merge, seconds
+from spool.errors import UsageError
+
+
+def test_the_last_layer_wins_and_is_named() -> None:
+    resolved = merge(
+        [Layer("file", {"harness": "claude", "max_iterations": 5}), Layer("SPOOL_HARNESS", {"harness": "codex"})]
+    )
+    assert (resolved.settings.harness, resolved.settings.max_iterations) == ("codex", 5)
+    assert (resolved.origins["harness"], resolved.origins["max_iterations"]) == ("SPOOL_HARNESS", "file")
+    assert resolved.origins["model"] == "default"
+
+
+def test_defaults() -> None:
+    assert merge([]).settings == Settings()
+    assert Settings().max_iterations == 50
+
+
+def test_strings_from_the_environment_are_read() -> None:
+    values = {"max_iterations": "7", "allow_all": "true", "idle_timeout": "15m"}
+    settings = merge([Layer("env", values)]).settings
+    assert (settings.max_iterations, settings.allow_all, settings.idle_timeout) == (7, True, 900.0)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [(90, 90.0), ("90", 90.0), ("1.5s", 1.5), ("15m", 900.0), ("2h", 7_200.0), ("250ms", 0.25), (0, 0.0)],
+)
+def test_durations(raw: object, value: float) -> None:
+    assert seconds(raw) == value
+
+
+@pytest.mark.parametrize("raw", ["", "soon", "-1", -1, "1 week", True, float("inf"), float("nan")])
+def test_bad_durations(raw: object) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        seconds(raw)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"max_iterations": -1}, "max_iterations cannot be negative"),
+        ({"min_iterations": 5, "max_iterations": 3}, "min_iterations is more than max_iterations"),
+        ({"completion_promise": " "}, "completion_promise cannot be empty"),
+        ({"completion_promise": "<b>"}, "completion_promise cannot contain"),
+        ({"completion_promise": "FAILED: x"}, "completion_promise cannot be FAILED"),
+        ({"command_timeout": 0}, "command_timeout cannot be 0"),
+        ({"max_iterations": "many"}, "max_iterations is wrong"),
+        ({"max_iteration": 3}, "sets 'max_iteration', which is no setting"),
+        ({"harnesses": {"mine": 3}}, "harnesses"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(values: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        merge([Layer("here", values)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, fake_agent, marked, running, shell_agent, told, wait_until
+from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told, wait_until
 from tests.support import CHANGE, Scratch
 
 WORK = f'echo line >> work.txt\n[ "$SPOOL_ITERATION" = 3 ] && echo "{PROMISE}"\nexit 0'
@@ -299,6 +299,37 @@ say(PROMISE if iteration == 2 else "")
     assert scratch.ralph("--add-context", "The port is 8080").returncode == 0
     assert scratch.ralph("Work").returncode == 0
     assert "The port is 8080" in told(scratch, "prompt2")
+
+
+def test_while_an_iteration_goes_on_a_clean_hides_neither_the_loop_nor_new_context(scratch: Scratch) -> None:
+    fake_agent(
+        scratch,
+        """
+tell(f"prompt{iteration}", sys.stdin.read())
+if iteration == 1:
+    wait_for("noted")
+    subprocess.run(["git", "clean", "-fdxq"])
+    tell("cleaned")
+    wait_for("go")
+else:
+    say(PROMISE)
+""",
+    )
+    with running(scratch, "Work") as runner:
+        told(scratch, "prompt1")
+        assert scratch.ralph("--add-context", "The port is 8080").returncode == 0
+        kept = scratch.root / ".git" / "spool" / "state"
+        wait_until(lambda: list(kept.glob("*/context.md")), "the second name of the context")
+        release(scratch, "noted")
+        told(scratch, "cleaned")
+        wait_until((scratch.state / "context.md").exists, "the folder to come back")
+        shown = json.loads(scratch.ralph("--status", "--json").stdout)
+        assert (shown["status"], shown["runner_alive"], shown["context"]) == ("running", True, True)
+        assert scratch.ralph("--add-context", "The host is localhost").returncode == 0
+        release(scratch, "go")
+        assert runner.wait(60) == 0
+    assert "The port is 8080\nThe host is localhost" in told(scratch, "prompt2")
+    invariants.complete(scratch)
 
 
 def test_file_names_of_every_kind_are_counted(scratch: Scratch) -> None:

@@ -43,6 +43,8 @@ from spool.host.supervisor import fork_supervisor
 from spool.host.worktree import GitWorktree, PlainFolder
 from spool.sources.project import Project
 
+_KEEP_S = 1.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
@@ -186,6 +188,7 @@ class _Run:
 
             if self._unfinished is not None and not journal.has_ended(self._unfinished.iteration):
                 emit(IterationEnded(record=self._unfinished))
+            keeper = asyncio.create_task(_keep(folder))
             try:
                 parts = self._parts(folder, repository, emit)
                 plan = await self._job.make_plan(parts)
@@ -195,6 +198,7 @@ class _Run:
                 ports = Ports(agents=host, store=store, emit=emit, worktree=parts.worktree, clock=self._clock)
                 return await Loop(plan, self._agency(), ports, stop, state, session=session).run()
             finally:
+                keeper.cancel()
                 host.close()
                 journal.close()
 
@@ -296,6 +300,14 @@ class _Run:
             "SPOOL_CHANGE": change_id,
             "SPOOL_CHANGE_DIR": str(project.root / project.read(change_id).directory),
         }
+
+
+async def _keep(folder: StateFolder) -> None:
+    """Look after the state folder, so that `--status` and context work all the time."""
+    while True:
+        await asyncio.sleep(_KEEP_S)
+        with suppress(SpoolError, OSError):  # the loop's own next write tells
+            folder.keep()
 
 
 def open_folder(project: Project, door: str, change_id: str, repository: Repository | NoRepository) -> StateFolder:

@@ -327,4 +327,5 @@ class Loop:
         self._ports.emit(Warned(message=message))
 
     def _tell_stop(self) -> None:
-        self._ports.emit(StopRequested(by=self._stop.by, forced=self._stop.forced))
+        with suppress(SpoolError):  # this is a signal's way in; the loop's own next write meets the full disk too
+            self._ports.emit(StopRequested(by=self._stop.by, forced=self._stop.forced))

@@ -18,6 +18,7 @@ from spool.engine.worktree import Judged
 from spool.errors import StateError, UnreadableState, UsageError
 from spool.host.files import FILE_MODE, make_folder, replace_file
 from spool.host.identity import is_alive
+from spool.host.records import encoded
 from spool.host.registry import DIED
 from spool.host.store import StateFolder
 
@@ -77,7 +78,7 @@ def told(file: LoopFile) -> LoopFile:
 def write_loop(root: Path, file: LoopFile) -> None:
     """Replace the loop's file, durably; make its folder anew if somebody removed it."""
     make_folder(root / FOLDER)
-    replace_file(root / STATE, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
+    replace_file(root / STATE, msgspec.json.format(encoded(file), indent=2) + b"\n")
 
 
 def mark_done(folder: Path) -> None:

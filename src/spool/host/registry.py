@@ -16,6 +16,7 @@ from spool.domain.state import SCHEMA, Runner
 from spool.domain.verdict import Status
 from spool.host.files import make_folder, replace_file
 from spool.host.identity import is_alive
+from spool.host.records import encoded
 
 KEPT = 100
 """Finished runs that `--all` still shows."""
@@ -75,7 +76,7 @@ class Registry:
     def enter(self, entry: Entry) -> None:
         """Add a run, or replace what is told of it."""
         make_folder(self.folder)
-        replace_file(self._path(entry.run_id), msgspec.json.format(msgspec.json.encode(entry), indent=2) + b"\n")
+        replace_file(self._path(entry.run_id), msgspec.json.format(encoded(entry), indent=2) + b"\n")
 
     def find(self, run_id: str) -> Entry | None:
         """Return the entry of a run, if there is one."""

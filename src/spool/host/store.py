@@ -28,7 +28,8 @@ from spool.host.files import (
 from spool.host.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
-_GROWING = ("history.jsonl", "journal.jsonl", "context.md")
+_RECORDS = ("history.jsonl", "journal.jsonl")
+_GROWING = (*_RECORDS, "context.md")
 _LOOP_FILES = ("state.json", "history.jsonl", "journal.jsonl", "logs")
 _HISTORY_TAIL = 1 << 20
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -114,8 +115,15 @@ class StateFolder:
         for name in _GROWING:
             # No second name, for example across file systems, means no rescue; the loop itself needs none.
             with suppress(OSError):
-                if not (self._mirror / name).exists():
-                    os.link(self.path / name, self._mirror / name)
+                if (self._mirror / name).exists() and (self.path / name).samefile(self._mirror / name):
+                    continue
+                (self._mirror / name).unlink(missing_ok=True)
+                os.link(self.path / name, self._mirror / name)
+
+    def keep(self) -> None:
+        """Mend the folder while an agent works, which may run `git clean` in the first minute of two hours."""
+        self._repair()
+        self.link()
 
     def history(self, last: int | None = None) -> list[IterationRecord]:
         """Return the recorded iterations, or the last so many of them."""
@@ -180,9 +188,9 @@ class StateFolder:
             os.fsync(descriptor)
 
     def _repair(self) -> None:
-        """Link back what somebody has removed: the whole folder, or a single file of it."""
+        """Link back what somebody has removed: the whole folder, or a record of ours. Context a person may remove."""
         lost = self._mirror is not None and any(
-            (self._mirror / name).exists() and not (self.path / name).exists() for name in _GROWING
+            (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
         )
         if lost or not self.path.is_dir():
             self.prepare()

@@ -223,7 +223,7 @@ def _start(spawn: Spawn) -> int:
             _become(spawn)
         except OSError as error:
             what = os.fsdecode(error.filename or spawn.argv[0])
-            os.write(tell, f"{error.errno or 0} {error.strerror}: {what}".encode())
+            os.write(tell, f"{error.errno or 0} {error.strerror}: {what}".encode("utf-8", "replace"))
         finally:
             os._exit(127)
     os.close(tell)

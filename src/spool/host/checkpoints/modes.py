@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from spool.host.checkpoints.paths import is_repository, parents, status
+from spool.host.files import naming, opened, write_all
 from spool.host.threads import Pulse
 
 _BITS = 0o7777
@@ -67,10 +68,10 @@ def load_known(path: Path, index: tuple[int, ...]) -> Known | None:
 def save_known(path: Path, known: Known) -> None:
     """Remember. Not durable: what is lost is read anew."""
     temporary = path.with_suffix(".tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.msgpack.encode(known))
-    temporary.rename(path)
+    with naming(path):
+        with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+            write_all(descriptor, msgspec.msgpack.encode(known))
+        temporary.rename(path)
 
 
 def usual_modes(found: dict[bytes, os.stat_result]) -> Modes:

@@ -2,24 +2,43 @@
 
 import re
 
-# CSI, OSC, DCS/SOS/PM/APC strings and two-byte escapes. An OSC that never ends eats to the end of its line only.
-_ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\n)|\Z)"
-    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c|(?=\n)|\Z)"
-    r"|\x1b[ -/]*[0-~]"
-)
+# CSI; the strings OSC, DCS, SOS, PM and APC; two-byte escapes. A string that never ends eats the rest of its line.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\|(?=\n)|\Z)|[ -/]*[0-~])")
 # C0 without tab and newline, DEL, C1, and the bidirectional controls that make text read otherwise than it is.
+# The 8-bit C1 introducers go alone: text encoded twice is full of them, and what follows is no sequence.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_LINE_ENDS = re.compile(r"\r+\n?")
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)|\r+)\Z")
+_HOLD = 1 << 16
 
 
 def clean(text: str) -> str:
-    """Return text without escape sequences and control characters; tabs and newlines stay."""
-    if not _SUSPECT.search(text):
+    """Return text without escape sequences and control characters; tabs stay, and every line ends with a newline."""
+    if not _CONTROLS.search(text):
         return text
-    text = text.replace("\r\n", "\n")
-    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+    return _CONTROLS.sub("", _ESCAPES.sub("", _LINE_ENDS.sub("\n", text)))
+
+
+class Cleaner:
+    """Cleans text that comes in pieces, as if it came whole: an escape may be cut in two."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Take the next piece; return what is certain."""
+        text = self._held + text
+        certain = len(text)
+        if "\x1b" in text or text.endswith("\r"):
+            unfinished = _UNFINISHED.search(text, max(0, len(text) - _HOLD))
+            certain = unfinished.start() if unfinished else certain
+        self._held = text[certain:]
+        return clean(text[:certain])
+
+    def finish(self) -> str:
+        """Return the rest."""
+        text, self._held = self._held, ""
+        return clean(text)
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -1,4 +1,8 @@
-"""What the decoders share: JSON lines go to a harness's own translator, everything else is plain assistant text."""
+"""What the decoders share: JSON lines go to a harness's own translator, everything else is plain text.
+
+Plain text is the assistant's as long as no JSON event was seen. Between events nobody knows who wrote it: a hook, a
+plugin or a tool may print on the agent's own output.
+"""
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,9 +10,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from spool.domain.stream import Message, StreamEvent
+from spool.domain.stream import Message, StreamEvent, ToolResult
 from spool.domain.text import one_line
-from spool.harness.lines import Line, LineCutter
+from spool.harness.lines import Line, LineCutter, mended
 
 _SPEAKING_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
 
@@ -26,13 +30,18 @@ class Translator(Protocol):
 
 
 class LineDecoder:
-    """Feeds lines to a translator, and gives what it does not know as text."""
+    """Feeds lines to a translator, and gives what it does not know as text.
 
-    def __init__(self, translator: Translator) -> None:
+    In a `mixed` stream plain text stays the assistant's when events were seen.
+    """
+
+    def __init__(self, translator: Translator, *, mixed: bool = False) -> None:
         self._translator = translator
-        self._lines = LineCutter()
+        self._lines = LineCutter(json=not isinstance(translator, PlainText))
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._speaking = False
+        self._mixed = mixed
+        self._saw_event = False
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Take the next bytes of standard output."""
@@ -52,19 +61,30 @@ class LineDecoder:
         """Translate lines; neighbouring lines of text become one message, or a gigabyte makes millions of them."""
         text: list[str] = []
         for line in lines:
-            events = self._translator.event(line.data) if line.ended and line.data[:1] == b"{" else None
+            events = self._events(line)
             if events is None:
                 text.append(self._utf8.decode(line.data + b"\n" if line.ended else line.data))
                 continue
             yield from self._say(text)
             yield from self._hush()
             yield from events
+            self._saw_event = True
         yield from self._say(text)
+
+    def _events(self, line: Line) -> Iterable[StreamEvent] | None:
+        if not line.whole or line.data[:1] != b"{":
+            return None
+        try:
+            return self._translator.event(mended(line.data))
+        except RecursionError:  # nested deeper than any reader goes
+            return ()
 
     def _say(self, text: list[str]) -> Iterator[StreamEvent]:
         said = "".join(text)
         text.clear()
-        if said:
+        if said and self._saw_event and not self._mixed:
+            yield ToolResult(output=said)
+        elif said:
             self._speaking = True
             yield Message(text=said, partial=True)
 
@@ -169,7 +189,9 @@ def uncached(total: int | None, cached: int | None) -> int | None:
 
 
 def is_event(line: bytes) -> bool:
-    """Whether a line is a JSON object with a type, though perhaps of a shape that we do not know."""
+    """Whether a line is an event, though perhaps torn, or of a shape that we do not know."""
+    if line.startswith(b'{"type":'):
+        return True
     try:
         found: Any = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

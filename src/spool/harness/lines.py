@@ -4,88 +4,99 @@ By hand, because no library does both: a JSON line of 50 MB must not be held (it
 and a gigabyte without a newline must come out in pieces.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
-WHOLE_LINE = 8 << 20
+WHOLE_LINE = 4 << 20
 """Lines up to this size stay whole; the largest real one seen was a 3 MB answer."""
 _TEXT_PIECE = 1 << 16
 _KEEP = 1 << 18
 _QUOTE, _BACKSLASH = 0x22, 0x5C
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)")
+_RAW_CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
 
 
 class Line(NamedTuple):
-    """A line without its newline, or a piece of one that is too long to hold."""
+    """A line without its newline, or a piece of one that is too long, or too slow, to hold."""
 
     data: bytes
     ended: bool
+    whole: bool = True
 
 
 class LineCutter:
-    """Takes chunks of any size and gives lines."""
+    """Takes chunks of any size and gives lines; one that begins with a brace comes whole.
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
+    Without `json` nobody asks what a line is: those of one chunk come together.
+    """
+
+    def __init__(self, *, json: bool = True) -> None:
+        self._json = json
+        self._held = bytearray()
+        self._begun = False
+        """The beginning of the current line was given already."""
         self._shrinker: JsonShrinker | None = None
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """Take the next bytes; give the lines that they finish."""
-        first, newline, rest = chunk.partition(b"\n")
-        if not newline:
-            yield from self._hold(chunk)
-            return
-        yield self._complete(first)
-        *lines, last = rest.split(b"\n")
+        *lines, last = chunk.split(b"\n") if self._json else chunk.rsplit(b"\n", 1)
         for line in lines:
-            yield Line(line, ended=True)
-        if last:
-            yield from self._hold(last)
+            yield from self._hold(line)
+            yield self._complete()
+        yield from self._hold(last)
 
     def pending_text(self) -> Iterator[Line]:
         """Give what is held of a line that is no JSON; an agent may print its promise without a newline and wait."""
-        if self._shrinker is None and self._size and not self._looks_like_json():
-            yield Line(self._release(), ended=False)
+        if self._held and not self._looks_like_json():
+            yield self._piece()
 
     def finish(self) -> Iterator[Line]:
         """Give the last line, if it has no newline."""
-        if self._size or self._shrinker is not None:
-            yield self._complete(b"")
+        if self._held or self._begun or self._shrinker is not None:
+            yield self._complete()
 
     def _hold(self, data: bytes) -> Iterator[Line]:
         if self._shrinker is not None:
             self._shrinker.feed(data)
             return
-        self._parts.append(data)
-        self._size += len(data)
+        self._held += data
         if self._looks_like_json():
-            if self._size > WHOLE_LINE:
+            if len(self._held) > WHOLE_LINE:
                 self._shrinker = JsonShrinker()
-                self._shrinker.feed(self._release())
-        elif self._size > _TEXT_PIECE:
-            yield Line(self._release(), ended=False)
+                for start in range(0, len(self._held), _TEXT_PIECE):
+                    self._shrinker.feed(bytes(self._held[start : start + _TEXT_PIECE]))
+                self._held.clear()
+        elif len(self._held) > _TEXT_PIECE:
+            yield self._piece()
 
-    def _complete(self, data: bytes) -> Line:
-        if self._shrinker is not None:
-            self._shrinker.feed(data)
-            shrunk, self._shrinker = self._shrinker.finish(), None
-            return Line(shrunk, ended=True)
-        return Line(self._release() + data if self._size else data, ended=True)
+    def _piece(self) -> Line:
+        self._begun = True
+        return Line(self._release(), ended=False, whole=False)
+
+    def _complete(self) -> Line:
+        whole, self._begun = not self._begun, False
+        if self._shrinker is None:
+            return Line(self._release(), ended=True, whole=whole)
+        shrunk, self._shrinker = self._shrinker.finish(), None
+        return Line(shrunk, ended=True)
 
     def _release(self) -> bytes:
-        data = b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
+        data = bytes(self._held)
+        self._held.clear()
         return data
 
     def _looks_like_json(self) -> bool:
-        return self._parts[0][:1] == b"{"
+        return self._json and not self._begun and self._held[:1] == b"{"
 
 
 class JsonShrinker:
-    """Copies JSON as it streams by, but keeps only the head and the tail of its very long strings."""
+    """Copies JSON as it streams by, but keeps only the head and the tail of its very long strings.
+
+    Of a line that stays too long even so, only the beginning is kept: it is no JSON any more, and no promise.
+    """
 
     def __init__(self) -> None:
         self._out = bytearray()
@@ -98,7 +109,7 @@ class JsonShrinker:
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the line."""
         position = 0
-        while position < len(data):
+        while position < len(data) and len(self._out) <= WHOLE_LINE:
             if not self._in_string:
                 quote = data.find(b'"', position)
                 end = len(data) if quote < 0 else quote + 1
@@ -112,7 +123,7 @@ class JsonShrinker:
         """Return the shrunk line."""
         if self._in_string:
             self._close_string()
-        return bytes(self._out)
+        return bytes(self._out[:WHOLE_LINE])
 
     def _feed_string(self, data: bytes, start: int) -> int:
         """Copy string content from start; return the position after its closing quote, or the end of the data."""
@@ -151,8 +162,9 @@ class JsonShrinker:
 
     def _close_string(self) -> None:
         if self._dropped:
-            head, tail = _whole_head(bytes(self._head)), _whole_tail(bytes(self._tail))
-            self._out += head + f" … {self._dropped} bytes left out … ".encode() + tail
+            dropped = self._dropped + len(self._tail) - _KEEP
+            head, tail = _whole_head(bytes(self._head)), _whole_tail(bytes(self._tail[-_KEEP:]))
+            self._out += head + f" … {dropped} bytes left out … ".encode() + tail
         else:
             self._out += self._head + self._tail
         self._head.clear()
@@ -170,9 +182,24 @@ def _whole_tail(data: bytes) -> bytes:
     return next((data[cut:] for cut in range(13) if _is_string(data[cut:])), b"")
 
 
+def mended(line: bytes) -> bytes:
+    """Return JSON that a strict reader takes.
+
+    JavaScript cuts strings between the two halves of an emoji, and tools print any bytes; readers refuse both.
+    """
+    if not line.isascii():
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            line = line.decode("utf-8", "replace").encode()
+    if b"\\ud" in line or b"\\uD" in line:
+        line = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], line)
+    return line.translate(_RAW_CONTROLS)
+
+
 def _is_string(data: bytes) -> bool:
     try:
-        msgspec.json.decode(b'"' + data + b'"', type=str)
+        msgspec.json.decode(b'"' + mended(data) + b'"', type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True

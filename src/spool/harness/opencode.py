@@ -10,7 +10,7 @@ from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
 from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
-from spool.harness.trouble import failure
+from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and see 'opencode models' for the models that --model can name"
 _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
@@ -97,28 +97,44 @@ class _Events:
         self._usage = Usage()
         self._turns = 0
         self._text = self._session = ""
-        self._denied = False
+        self._denied = self._in_step = False
+        self._held: list[StreamEvent] = []
 
     def take(self, event: _Event) -> Iterable[StreamEvent]:
         self._session = event.sessionID or self._session
+        # A tool is told when it is over. Until then a promise in the same step looks like an agent that will not exit.
+        held, self._held = self._held, []
+        events = list(self._translate(event))
+        if event.type == "text" and self._in_step and "</promise>" in self._text:
+            self._held, events = events, []
+        return [*held, *events]
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        yield from self._held
+        for tool in _REJECTED_STDERR.findall(ending.stderr) if not self._denied else ():
+            yield Denied(tool=tool)
+        if self._in_step:
+            yield incomplete("the end of a step")
+        if ending.json:
+            usage = msgspec.structs.replace(self._usage, turns=self._turns)
+            yield Done(content=self._text, usage=usage, session=self._session)
+
+    def _translate(self, event: _Event) -> Iterator[StreamEvent]:
         part = event.part or _Part()
         match event.type:
+            case "step_start":
+                self._in_step = True
             case "text" if part.text:
                 self._text = part.text
                 yield Message(text=part.text)
             case "tool_use":
                 yield from self._tool(part)
             case "step_finish":
+                self._in_step = False
                 self._count(part)
             case "error":
+                self._in_step = False
                 yield _failure(event.error or _Error())
-
-    def end(self, ending: Ending) -> Iterable[StreamEvent]:
-        for tool in _REJECTED_STDERR.findall(ending.stderr) if not self._denied else ():
-            yield Denied(tool=tool)
-        if ending.json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
 
     def _tool(self, part: _Part) -> Iterator[StreamEvent]:
         """A tool is told once, when it is over: its use and its result in one event."""

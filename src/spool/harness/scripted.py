@@ -39,7 +39,7 @@ class Scripted:
 
     def decoder(self) -> Decoder:
         """Return a fresh decoder."""
-        return LineDecoder(NativeEvents())
+        return LineDecoder(NativeEvents(), mixed=True)
 
 
 _DECODE = msgspec.json.Decoder(StreamEvent)

@@ -1,0 +1,46 @@
+"""Knows the prompt again when an agent prints it back."""
+
+import re
+from itertools import islice
+from typing import NamedTuple
+
+_TAG = re.compile(r"<promise>.*?</promise>")
+_NEAR = 80
+_PLACES = 200
+
+
+class _Place(NamedTuple):
+    before: str
+    tag: str
+    after: str
+
+
+class Echo:
+    """Remembers what stands around each tag of the prompt; CLIs wrap what they print, so whitespace does not matter."""
+
+    def __init__(self, prompt: str) -> None:
+        text = _bare(prompt) if "<promise>" in prompt else ""
+        self._places = [
+            _Place(text[max(0, tag.start() - _NEAR) : tag.start()], tag[0], text[tag.end() : tag.end() + _NEAR])
+            for tag in islice(_TAG.finditer(text), _PLACES)
+        ]
+
+    def is_in(self, before: str, tag: str, after: str) -> bool:
+        """Whether a tag between these texts is one of the prompt's."""
+        if not self._places:
+            return False
+        found = _Place(_bare(before)[-_NEAR:], _bare(tag), _bare(after)[:_NEAR])
+        return any(_same(found, place) for place in self._places)
+
+
+def _same(found: _Place, place: _Place) -> bool:
+    if found.tag != place.tag or not (place.before.endswith(found.before) or found.before.endswith(place.before)):
+        return False
+    if found.after.startswith(place.after):
+        return bool(found.before or found.after)
+    # A prompt may dictate the answer. Saying it ends the message; whoever goes on with other words was repeating.
+    return len(found.before) == _NEAR and bool(found.after)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())

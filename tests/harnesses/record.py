@@ -33,6 +33,8 @@ _ID = re.compile(rb"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|(?<=[_-])[0-
 _TIME = re.compile(rb"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d")
 _EPOCH = re.compile(rb"\b1[789]\d{11}\b")
 _PORT = re.compile(rb"127\.0\.0\.1:\d+")
+# A path may be cut between two events, and then only its beginning is there.
+_TEMPORARY = re.compile(rb"/tmp/(?:tmp|gemini-client-error)[\w.:-]*")
 _LONG = 40_000
 
 
@@ -82,6 +84,7 @@ def scrubbed(data: bytes, rig: Rig) -> bytes:
         (AGENTS_DIR, b"/opt/agents"),
     ):
         data = data.replace(str(path).encode(), name)
+    data = _TEMPORARY.sub(b"/tmp/x", data)
     data = _PORT.sub(b"127.0.0.1:8000", data)
     seen: dict[bytes, bytes] = {}
     data = _ID.sub(lambda found: seen.setdefault(found[0], b"%08d" % (len(seen) + 1)), data)

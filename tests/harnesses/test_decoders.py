@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from spool.domain.promise import PromiseReader
 from spool.domain.stream import Denied, Done, ErrorKind, StreamEvent
 from spool.engine.iteration import Transcript
 from spool.harness import registry
+from spool.harness.lines import JsonShrinker
 
 FOLDER = Path(__file__).parent / "transcripts"
 EXPECTED = {
@@ -117,13 +119,14 @@ def test_any_split_gives_the_same(recording: Recording) -> None:
 
 @every_json
 def test_no_prefix_completes_that_should_not(recording: Recording) -> None:
-    """A stream that is cut anywhere is never complete, but for its last newline; opencode has no last event."""
+    """A stream that is cut anywhere is never complete, but for its last newline; pi's last line only repeats."""
     data = recording.read("out")
     for cut in _cuts(data):
         outcome, _ = decode(recording, [data[:cut]], side="")
         if outcome.kind is OutcomeKind.COMPLETED:
             assert recording.scene == "complete"
-            assert recording.harness == "opencode" or data[:cut].strip() == data.strip(), data[cut - 80 : cut]
+            missing = data[cut:].strip()
+            assert not missing or (recording.harness == "pi" and b"\n" not in missing), data[cut - 80 : cut]
 
 
 @every_json
@@ -202,6 +205,29 @@ def test_a_missing_result_is_incomplete() -> None:
         events = decode(recording, lines[:-1])[1]
         failures = [event for event in events if getattr(event, "error", None) is ErrorKind.INCOMPLETE]
         assert len(failures) == 1, name
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text('\\"\n\u00e9{}a', max_size=12), max_size=6), st.integers(1, 9))
+def test_a_shrunk_line_is_the_line(strings: list[str], size: int) -> None:
+    """Whatever is escaped in it and wherever it is cut, a line without long strings comes out as it went in."""
+    line = json.dumps({"type": "x", "strings": strings}).encode()
+    shrinker = JsonShrinker()
+    for start in range(0, len(line), size):
+        shrinker.feed(line[start : start + size])
+        shrinker.feed(b"")
+    assert shrinker.finish() == line
+
+
+def test_a_promise_at_the_end_of_fifty_megabytes() -> None:
+    text = 'He said: "no" \\ "yes"\n' * 2_200_000 + "\n<promise>COMPLETE</promise>"
+    content = [{"type": "text", "text": text}]
+    stream = json.dumps({"type": "assistant", "message": {"content": content}}).encode()
+    stream += b'\n{"type":"result","subtype":"success","result":""}\n'
+    assert len(stream) > 50_000_000
+    chunks = [stream[start : start + (1 << 18)] for start in range(0, len(stream), 1 << 18)]
+    outcome, _ = decode(Recording("claude", "none"), chunks)
+    assert outcome.kind is OutcomeKind.COMPLETED
 
 
 def _cuts(data: bytes) -> list[int]:

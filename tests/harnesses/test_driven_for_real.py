@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harnesses.rig import Rig
+from tests.harnesses.rig import Rig, rigged
 from tests.harnesses.script import COMPLETE, Fault, Run, Say, Shell, work
+from tests.harnesses.setups import missing
 from tests.support import CHANGE
 
 NEVER_ASK = {"pi", "aider"}
@@ -84,6 +86,23 @@ def test_a_rate_limit_spends_no_iteration(rig: Rig) -> None:
     assert waits[0]["reason"].startswith("rate limit: ")
     assert 1 <= waits[0]["seconds"] < 10
     assert "rate limit" in done.stdout
+
+
+def test_the_status_tells_the_wait(tmp_path: Path) -> None:
+    if why := missing("claude"):
+        pytest.skip(why)
+    with rigged("claude", tmp_path) as rig:
+        rig.play(work(fault=Fault(429, retry_after=1)))
+        runner = rig.scratch.start("ralph", *rig.words(), "--change", CHANGE)
+        try:
+            _until(lambda: "waiting for a rate limit, until" in rig.scratch.ralph("--status").stdout)
+            status = json.loads(rig.scratch.ralph("--status", "--json").stdout)
+            assert status["state"]["phase"] == "waiting for a rate limit"
+            assert status["state"]["waiting_until"]
+            runner.send_signal(signal.SIGTERM)
+            assert runner.wait(5) == 130
+        finally:
+            runner.kill()
 
 
 def test_an_api_error_for_ever_is_an_error(rig: Rig) -> None:

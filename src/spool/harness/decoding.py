@@ -6,6 +6,7 @@ plugin or a tool may print on the agent's own output. It is shown, but it promis
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -35,9 +36,9 @@ class LineDecoder:
     In a `mixed` stream plain text stays the assistant's when events were seen.
     """
 
-    def __init__(self, translator: Translator, *, mixed: bool = False) -> None:
+    def __init__(self, translator: Translator, *, mixed: bool = False, skip: tuple[bytes, ...] = ()) -> None:
         self._translator = translator
-        self._lines = LineCutter(json=not isinstance(translator, PlainText))
+        self._lines = LineCutter(json=not isinstance(translator, PlainText), skip=skip)
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._speaking = False
         self._mixed = mixed
@@ -59,11 +60,13 @@ class LineDecoder:
 
     def _translate(self, lines: Iterable[Line]) -> Iterator[StreamEvent]:
         """Translate lines; neighbouring lines of text become one message, or a gigabyte makes millions of them."""
-        text: list[str] = []
+        text: list[bytes] = []
         for line in lines:
             events = self._events(line)
             if events is None:
-                text.append(self._utf8.decode(line.data + b"\n" if line.ended else line.data))
+                text.append(line.data)
+                if line.ended:
+                    text.append(b"\n")
                 continue
             yield from self._say(text)
             yield from self._hush()
@@ -75,12 +78,12 @@ class LineDecoder:
         if not line.whole or line.data[:1] != b"{":
             return None
         try:
-            return self._translator.event(mended(line.data))
+            return self._translator.event(line.data)
         except RecursionError:  # nested deeper than any reader goes
             return ()
 
-    def _say(self, text: list[str]) -> Iterator[StreamEvent]:
-        said = "".join(text)
+    def _say(self, text: list[bytes]) -> Iterator[StreamEvent]:
+        said = self._utf8.decode(b"".join(text))
         text.clear()
         if said and self._saw_event and not self._mixed:
             yield Message(text=said, stray=True)
@@ -97,6 +100,14 @@ class LineDecoder:
 
 _Event = TypeVar("_Event")
 _Event_contra = TypeVar("_Event_contra", contravariant=True)
+
+
+def read_json(decoder: "msgspec.json.Decoder[_Event]", line: bytes) -> _Event | None:
+    """Read one line; mend it only if it must be, for that costs more than the reading."""
+    for attempt in (bytes, mended):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return decoder.decode(attempt(line))
+    return None
 
 
 class Ending(NamedTuple):
@@ -134,15 +145,11 @@ class JsonTranslator(Generic[_Event]):
         if self._skip and line.startswith(self._skip):
             self._seen = True
             return ()
-        try:
-            found = self._decode.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            if not is_event(line):
-                return None
-            self._seen = True
-            return ()
+        found = read_json(self._decode, line)
+        if found is None and not is_event(line):
+            return None
         self._seen = True
-        return self._events.take(found)
+        return () if found is None else self._events.take(found)
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         """The output is over."""

@@ -10,7 +10,7 @@ from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
 from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
-from spool.harness.trouble import failure
+from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and see 'opencode models' for the models that --model can name"
 _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
@@ -114,7 +114,7 @@ class _Events:
         for tool in _REJECTED_STDERR.findall(ending.stderr) if not self._denied else ():
             yield Denied(tool=tool)
         if self._in_step:
-            yield Failure(message="the output ended in the middle of a step", error=ErrorKind.INCOMPLETE)
+            yield incomplete("the end of a step")
         if ending.json:
             usage = msgspec.structs.replace(self._usage, turns=self._turns)
             yield Done(content=self._text, usage=usage, session=self._session)

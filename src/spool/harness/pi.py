@@ -48,7 +48,7 @@ class Pi:
 
     def decoder(self) -> Decoder:
         """Return a fresh decoder."""
-        return LineDecoder(_Translator())
+        return LineDecoder(_Translator(), skip=_REPEATS)
 
 
 class _Cost(msgspec.Struct):

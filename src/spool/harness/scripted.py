@@ -11,7 +11,7 @@ import msgspec
 from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
 from spool.domain.stream import StreamEvent
 from spool.engine.ports import Decoder
-from spool.harness.decoding import LineDecoder
+from spool.harness.decoding import LineDecoder, read_json
 
 DEFAULT_SCRIPT = ".spool/script.toml"
 
@@ -50,10 +50,8 @@ class NativeEvents:
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
         """Translate one line; what is no stream event is plain text."""
-        try:
-            return (_DECODE.decode(line),)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return None
+        found = read_json(_DECODE, line)
+        return None if found is None else (found,)
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
         """Nothing can be missing."""

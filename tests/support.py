@@ -67,6 +67,19 @@ class Scratch:
         """Run `spool ralph` on the scratch change."""
         return self.spool("ralph", *words, "--change", CHANGE, **kwargs)
 
+    def run(self, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+        """Run `spool run` on the scratch change with the scripted agent."""
+        return self.spool("run", CHANGE, "--harness", "scripted", *words, **kwargs)
+
+    def run_events(self, *words: str, **kwargs: Any) -> list[dict[str, Any]]:
+        """Run `spool run --json` and return its events."""
+        done = self.run("--json", *words, **kwargs)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    @property
+    def run_state(self) -> Path:
+        return self.root / ".spool" / ".state" / "run" / CHANGE
+
     def agent(self, source: str, name: str = "opencode") -> Path:
         """Put a fake agent, a Python script, first on PATH."""
         path = self.bin / name

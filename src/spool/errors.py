@@ -39,3 +39,7 @@ class CommandFailed(SpoolError):
 
 class AgentHostError(SpoolError):
     """The process that watches over agents is gone or cannot start one."""
+
+
+class CheckpointError(SpoolError):
+    """A checkpoint or a discarded attempt is not there, or cannot be brought back."""

@@ -224,10 +224,14 @@ class Warm:
         return self._ask(wait=pid)
 
     def output(self, name: str = "run") -> str:
-        return (self._scratch.home / f"{name}.out").read_text(errors="replace")
+        return self._kept(f"{name}.out")
 
     def errors(self, name: str = "run") -> str:
-        return (self._scratch.home / f"{name}.err").read_text(errors="replace")
+        return self._kept(f"{name}.err")
+
+    def _kept(self, name: str) -> str:
+        path = self._scratch.home / name
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def _ask(self, **request: object) -> int:
         assert self._process.stdin is not None

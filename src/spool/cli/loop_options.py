@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from spool.cli.options import Duration, option
 from spool.cli.target import complete_change
-from spool.domain.settings import NAMES
 from spool.errors import UsageError
 
 EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted."
@@ -86,5 +85,7 @@ def may_ask(given: Mapping[str, Any]) -> bool:
 
 def flag_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that were given as flags."""
+    from spool.domain.settings import NAMES
+
     found = {name: given[name] for name in NAMES if given.get(name) is not None}
     return {**found, "stream": False} if given["no_stream"] else found

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -77,9 +78,10 @@ def run() -> int:
 
 def complain(message: str, hint: str) -> None:
     """Tell a person what is wrong and what to do, in one line each, on standard error."""
-    click.echo(f"spool: {message}", err=True)
-    if hint:
-        click.echo(f"  {hint}", err=True)
+    with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
+        click.echo(f"spool: {message}", err=True)
+        if hint:
+            click.echo(f"  {hint}", err=True)
 
 
 def _forgive_odd_characters() -> None:

@@ -5,8 +5,6 @@ from typing import Any, TypeVar
 
 import click
 
-from spool.domain.settings import seconds
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -52,6 +50,8 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read a duration."""
+        from spool.domain.settings import seconds
+
         try:
             return seconds(value)
         except ValueError as error:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from spool.cli.runner import Job, Parts
 from spool.cli.views.viewer import Show
-from spool.domain.events import Warned
 from spool.domain.settings import Settings
 from spool.engine.plan import Plan
 from spool.engine.stories import OnResume, StoryPlan
-from spool.errors import CommandFailed, CommandTimeout, SpoolError
+from spool.errors import SpoolError
 from spool.host.checkpoints import StoryCheckpoints
 from spool.host.git import Repository
 from spool.host.process import run_command
@@ -35,10 +34,8 @@ async def _make_plan(parts: Parts) -> Plan:
     settings, project = parts.settings, parts.project
     if not isinstance(parts.repository, Repository):
         raise SpoolError("spool run needs git")
-    source = ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout)
-    await _ask_openspec(parts, source)
     return StoryPlan(
-        source=source,
+        source=ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout, openspec=_openspec(parts)),
         checkpoint=StoryCheckpoints(
             parts.repository,
             parts.change_id,
@@ -56,18 +53,13 @@ async def _make_plan(parts: Parts) -> Plan:
     )
 
 
-async def _ask_openspec(parts: Parts, source: ChangeStories) -> None:
-    """Warn of what openspec objects to, where it is installed and the change is one of its own."""
-    project, settings = parts.project, parts.settings
+def _openspec(parts: Parts) -> OpenSpec | None:
+    """Return an `openspec` to ask, where it is installed and the change is one of its own."""
+    project, timeout_s = parts.project, parts.settings.command_timeout
     if project.read(parts.change_id).source != "openspec" or not OpenSpec.installed():
-        return
+        return None
 
     async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_command(argv, directory=project.root, timeout_s=settings.command_timeout)
-        return done.output
+        return (await run_command(argv, directory=project.root, timeout_s=timeout_s)).output
 
-    try:
-        for concern in await OpenSpec(ask).concerns(parts.change_id, await source.stories()):
-            parts.emit(Warned(message=concern))
-    except (CommandTimeout, CommandFailed) as error:
-        parts.emit(Warned(message=str(error)))
+    return OpenSpec(ask)

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,8 @@ def run_job(job: Job) -> int:
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
     finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
-        click.echo(f"Stopped. Go on with:\n  {resume_command()}", err=True)
+        with suppress(OSError):  # the terminal may be what went away
+            click.echo(f"Stopped. Go on with:\n  {resume_command()}", err=True)
     return int(finish.exit_code)
 
 

@@ -3,15 +3,16 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
-from spool.domain.settings import Layer, Resolved, Settings, merge
 from spool.errors import SpoolError, UsageError
-from spool.host.config import read_layers
 from spool.sources.project import Project, find_project
+
+if TYPE_CHECKING:  # settings are loaded only by commands that need them
+    from spool.domain.settings import Resolved, Settings
 
 
 def pick_change(query: str | None, module: str | None, *, interactive: bool) -> tuple[Project, str]:
@@ -58,13 +59,16 @@ def _row(info: ChangeInfo) -> str:
     return f"{info.id}  [{progress}]{title}"
 
 
-def load_settings(root: Path | None, flags: dict[str, Any]) -> Settings:
+def load_settings(root: Path | None, flags: dict[str, Any]) -> "Settings":
     """Return the settings in force for a project."""
     return resolve_settings(root, flags).settings
 
 
-def resolve_settings(root: Path | None, flags: dict[str, Any]) -> Resolved:
+def resolve_settings(root: Path | None, flags: dict[str, Any]) -> "Resolved":
     """Return the settings in force, with the origin of each."""
+    from spool.domain.settings import Layer, merge
+    from spool.host.config import read_layers
+
     layers = read_layers(root, os.environ)
     layers += [Layer(f"--{name.replace('_', '-')}", {name: value}) for name, value in flags.items()]
     return merge(layers)

@@ -162,7 +162,8 @@ async def run_agent(
     with stop.waking(wake.set):
         async with agents.start(invocation, iteration=iteration, prompt=prompt, wake=wake.set) as agent:
             stopped = await _follow(agent, transcript, Watch(patience, clock), stop, wake)
-            await _drain(agent, transcript)
+            if not await _drain(agent, transcript, stop):
+                stopped = stopped or StopCause.PERSON
             stderr = agent.stderr_tail()
             if agent.truncated:
                 transcript.disbelieve("the agent's output was cut while it was read")
@@ -233,9 +234,13 @@ def _read_turn(agent: Agent, transcript: Transcript) -> bool:
     return True
 
 
-async def _drain(agent: Agent, transcript: Transcript) -> None:
+async def _drain(agent: Agent, transcript: Transcript, stop: Stop) -> bool:
+    """Read what is left, but not a gigabyte of it against a stop; return whether all was read."""
     while _read_turn(agent, transcript):
+        if stop.requested:
+            return False
         await asyncio.sleep(0)
+    return True
 
 
 async def _nap(wake: asyncio.Event) -> None:

@@ -44,8 +44,16 @@ from spool.errors import CommandFailed, CommandTimeout
 class StorySource(Protocol):
     """The seeds' adapter: where stories come from."""
 
+    async def refresh(self) -> StoryList:
+        """Return the stories as they stand now, after asking whoever else knows of them."""
+        ...
+
     async def stories(self) -> StoryList:
         """Return the stories as they stand now."""
+        ...
+
+    def concerns(self) -> list[str]:
+        """Return what a person should know after a refresh, and forget it."""
         ...
 
     async def prompt_parts(self) -> "ChangeTexts":
@@ -143,7 +151,8 @@ class StoryPlan:
         if not self._started:
             await self._take_up()
         await self._settle()
-        stories = await self._source.stories()
+        stories = await self._source.refresh()
+        self._warn(self._source.concerns())
         story = stories.next
         if story is None:
             return Finish(Status.DONE, f"all {len(stories.stories)} stories are complete", ExitCode.COMPLETE)
@@ -151,8 +160,7 @@ class StoryPlan:
         if not await self._checkpoint.exists():
             name = await self._checkpoint.save(f"{story.id} {story.title}")
             self._emit(CheckpointSaved(story_id=story.id, name=name))
-            for warning in self._checkpoint.warnings():
-                self._emit(Warned(message=warning))
+            self._warn(self._checkpoint.warnings())
         return await self._prompt(place, story)
 
     def tell(self, place: Place, event: StreamEvent) -> Event:
@@ -219,6 +227,10 @@ class StoryPlan:
             except (CommandFailed, CommandTimeout) as error:
                 self._emit(Warned(message=str(error)))
         self._emit(StoryDone(story_id=self.story.id, title=self.story.title, commit=commit))
+
+    def _warn(self, messages: list[str]) -> None:
+        for message in messages:
+            self._emit(Warned(message=message))
 
     def _announce(self, story: Story, stories: StoryList) -> None:
         if self.story is None or self.story.id != story.id:

@@ -1,6 +1,5 @@
 """Reads settings from where people keep them: the user's file, the project's, the environment."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +26,8 @@ def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer
 
 
 def _file(path: Path) -> Layer | None:
+    import tomllib
+
     try:
         return Layer(str(path), tomllib.loads(path.read_text("utf-8")))
     except FileNotFoundError:

@@ -12,7 +12,7 @@ import msgspec
 from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandTimeout
 
-_TERM_GRACE_S = 1.0
+_TERM_GRACE_S = 0.3
 """git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
 
 

@@ -4,9 +4,10 @@ from fnmatch import fnmatch
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
+from spool.host.checkpoints.recorder import Recorder
+from spool.host.checkpoints.shadow import Shadow
 from spool.host.git import Repository, ask_git, git_environment
 from spool.host.process import checked
-from spool.host.shadow import Shadow
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
@@ -17,19 +18,19 @@ class GitWorktree:
     def __init__(self, repository: Repository, *, timeout_s: float) -> None:
         self._repository = repository
         self._timeout_s = timeout_s
-        self._shadow = Shadow(repository, timeout_s=timeout_s)
+        self._recorder = Recorder(Shadow(repository, home=repository.spool_dir / "shadow", timeout_s=timeout_s))
         self._marked: str | None = None
 
     async def mark(self) -> None:
         """Remember the tree as it is now."""
-        self._marked = await self._shadow.tree()
+        self._marked = (await self._recorder.record()).tree
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
         """Return what changed since the last mark, and mark anew."""
-        before, self._marked = self._marked, await self._shadow.tree()
+        before, self._marked = self._marked, (await self._recorder.record()).tree
         if before is None:
             return None
-        found = await self._shadow.compare(before, self._marked)
+        found = await self._recorder.compare(before, self._marked)
         files = tuple(name for name in found.files if not any(fnmatch(name, pattern) for pattern in ignoring))
         left_out = len(found.files) - len(files)
         return Changes(

@@ -19,6 +19,7 @@ class OpenSpec:
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._checked = False
 
     @staticmethod
     def installed() -> bool:
@@ -26,12 +27,13 @@ class OpenSpec:
         return shutil.which("openspec") is not None
 
     async def concerns(self, change_id: str, stories: StoryList) -> list[str]:
-        """Return what openspec objects to: missing plans, an invalid change, other numbers than ours."""
-        return [
-            *await self._planning(change_id),
-            *await self._validity(change_id),
-            *await self._numbers(change_id, stories),
-        ]
+        """Return what openspec objects to; whether the change is planned and valid is asked only once."""
+        found = await self._numbers(change_id, stories)
+        if not self._checked:
+            self._checked = True
+            found += await self._planning(change_id)
+            found += await self._validity(change_id)
+        return found
 
     async def _planning(self, change_id: str) -> list[str]:
         answer = await self._asked(["openspec", "status", "--change", change_id, "--json"], _Status)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
 from spool.engine.stories import ChangeTexts
 from spool.errors import CommandTimeout, UsageError
+from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, read_text
 
 _Result = TypeVar("_Result")
@@ -16,14 +17,28 @@ _Result = TypeVar("_Result")
 class ChangeStories:
     """The seeds' adapter for one change, wherever it lives."""
 
-    def __init__(self, project: Project, change_id: str, *, timeout_s: float) -> None:
+    def __init__(self, project: Project, change_id: str, *, timeout_s: float, openspec: OpenSpec | None = None) -> None:
         self._project = project
         self._change_id = change_id
         self._timeout_s = timeout_s
+        self._openspec = openspec
+        self._concerns: list[str] = []
+
+    async def refresh(self) -> StoryList:
+        """Return the stories as they stand now; where there is an `openspec` for them, hear what it has to say."""
+        found = await self.stories()
+        if self._openspec is not None:
+            self._concerns += await self._openspec.concerns(self._change_id, found)
+        return found
 
     async def stories(self) -> StoryList:
         """Return the stories as they stand now."""
         return await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
+
+    def concerns(self) -> list[str]:
+        """Return what openspec objected to, and forget it."""
+        concerns, self._concerns = self._concerns, []
+        return concerns
 
     async def prompt_parts(self) -> ChangeTexts:
         """Return the texts that go into every story's prompt."""

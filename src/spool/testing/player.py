@@ -65,7 +65,7 @@ def load(path: Path) -> list[list[Step]]:
 
 def play(steps: list[Step]) -> int:
     """Play the steps of one iteration and return the exit code."""
-    usage = Usage()
+    usage, said = Usage(), ""
     for step in steps:
         verb = _verb(step)
         if verb == "exit":
@@ -74,7 +74,8 @@ def play(steps: list[Step]) -> int:
             usage += Usage(**step["usage"])
         elif verb is not None:
             _VERBS[verb](step)
-    tell(Done(usage=usage))
+        said = _said(step) or said
+    tell(Done(content=said, usage=usage))
     return 0
 
 
@@ -86,6 +87,10 @@ def tell(event: StreamEvent) -> None:
 
 def _verb(step: Step) -> str | None:
     return next((verb for verb in _VERBS if verb in step), None)
+
+
+def _said(step: Step) -> str:
+    return f"<promise>{step['promise']}</promise>" if "promise" in step else str(step.get("say", ""))
 
 
 def _write(step: Step) -> None:
@@ -137,7 +142,7 @@ def _error(step: Step) -> None:
 
 
 _VERBS: dict[str, Callable[[Step], None]] = {
-    "say": lambda step: tell(Message(text=step["say"])),
+    "say": lambda step: tell(Message(text=_said(step))),
     "write": _write,
     "append": _append,
     "delete": _delete,
@@ -148,7 +153,7 @@ _VERBS: dict[str, Callable[[Step], None]] = {
     "stderr": _stderr,
     "error": _error,
     "denied": lambda step: tell(Denied(tool=step["denied"])),
-    "promise": lambda step: tell(Message(text=f"<promise>{step['promise']}</promise>")),
+    "promise": lambda step: tell(Message(text=_said(step))),
     "usage": lambda _: None,
     "exit": lambda _: None,
 }

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
@@ -59,11 +60,12 @@ class Viewer:
         try:
             self._show_all()
             self._view.close()
-        except BrokenPipeError:
+        except OSError as error:
             # The reader went away: the view ends, the loop does not. What Python still holds must not complain at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
+            if not isinstance(error, BrokenPipeError):
+                with suppress(OSError):  # a closed terminal takes no complaint either
+                    print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)
 
     def _show_all(self) -> None:
         while True:

@@ -1,0 +1,242 @@
+"""Save, revert and drop for one change in one working tree, and the attempts that reverts have discarded.
+
+Whoever calls this holds the lock of the working tree. Every step can be killed: a snapshot is complete before it is
+named, and a revert that was cut short ends the same when it is done again.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.errors import CheckpointError
+from spool.host.checkpoints.aside import Aside
+from spool.host.checkpoints.recorder import LARGE_FILE_BYTES
+from spool.host.checkpoints.shadow import worktree_key
+from spool.host.checkpoints.site import Stale, Surroundings, same_work
+from spool.host.checkpoints.sites import Sites
+from spool.host.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
+from spool.host.checkpoints.unfinished import Blobs
+from spool.host.files import replace_file
+from spool.host.git import Repository
+
+KEPT_FOR = timedelta(days=14)
+
+
+class Checkpoints:
+    """What the loop uses."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        change: str,
+        *,
+        now: Callable[[], datetime],
+        timeout_s: float,
+        large_file_bytes: int = LARGE_FILE_BYTES,
+    ) -> None:
+        key = worktree_key(repository.top)
+        home = repository.spool_dir / "shadow"
+        self._folder = home / key / "spool"
+        self._change = change
+        self._owner = slug(change)
+        self._now = now
+        self._blobs = Blobs(self._folder / "blobs")
+        self._saved = Snapshots(self._folder / "checkpoints")
+        self._kept = Snapshots(self._folder / "discarded")
+        around = Surroundings(
+            home=home, key=key, blobs=self._blobs, timeout_s=timeout_s, large_file_bytes=large_file_bytes
+        )
+        self._sites = Sites(repository, around)
+
+    async def save(self, label: str) -> Checkpoint:
+        """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
+        parts, warnings = await self._sites.take(None)
+        snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
+        stale = await self._keep(snapshot, None)
+        warnings += [warning for one in stale for warning in one.warnings]
+        snapshot = msgspec.structs.replace(snapshot, warnings=tuple(warnings))
+        self._saved.save(snapshot)
+        self._marker.unlink(missing_ok=True)
+        await self._drop_stale(snapshot, stale)
+        return _checkpoint(snapshot, half_reverted=False)
+
+    async def current(self) -> Checkpoint | None:
+        """Return this change's checkpoint, such as a run that died has left it."""
+        snapshot = self._saved.load(self._owner)
+        if snapshot is None:
+            return None
+        return _checkpoint(snapshot, half_reverted=self._half_reverted() == self._owner)
+
+    async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
+        """Bring the working tree back; return what was discarded, or None if there was nothing to discard."""
+        target = self._saved.load(self._owner)
+        if target is None or target.top.tree != checkpoint.tree:
+            raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
+        return await self._go_to(target, checkpoint.label, Aside(self._folder / "aside" / "none"))
+
+    async def drop(self, checkpoint: Checkpoint | None = None) -> None:  # noqa: ARG002 - there is one at most
+        """Let go of the checkpoint: the work is good."""
+        snapshot = self._saved.load(self._owner)
+        self._saved.remove(self._owner)
+        if self._half_reverted() == self._owner:
+            self._marker.unlink(missing_ok=True)
+        if snapshot is not None:
+            await self._release(snapshot)
+
+    async def cleanup(self) -> None:
+        """Drop the checkpoint, and remove what a run that was killed may have left."""
+        await self.drop()
+        self._blobs.keep_only(self._blobs_in_use())
+        owners = {*self._saved.names(), *self._kept.names()}
+        await self._sites.tidy(owners)
+
+    async def discarded(self) -> list[Discarded]:
+        """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
+        snapshots = [self._kept.load(name) for name in self._kept.names()]
+        return [_discarded(one) for one in sorted((one for one in snapshots if one), key=lambda one: one.at)]
+
+    async def show(self, name: str) -> str:
+        """Return what a discarded attempt was, and which files it had changed."""
+        snapshot = self._find(name)
+        head = snapshot.top.refs.head
+        commits = "" if head.commit == snapshot.instead_head else f", on {head.commit}"
+        lines = [
+            f"{snapshot.name}: discarded {snapshot.at:%Y-%m-%d %H:%M:%S} UTC, {snapshot.files} files{commits}",
+            f"change {snapshot.change}, {snapshot.label}",
+            *snapshot.warnings,
+        ]
+        return "\n".join(lines) + "\n\n" + await self._difference(snapshot, "--stat")
+
+    async def diff(self, name: str) -> str:
+        """Return what a discarded attempt had changed, as a patch."""
+        return await self._difference(self._find(name))
+
+    async def restore(self, name: str) -> Discarded | None:
+        """Bring a discarded attempt back into the tree. What is there now is kept in its turn."""
+        target = self._find(name)
+        return await self._go_to(target, f"before {name} was restored", Aside(self._folder / "aside" / name))
+
+    async def expire(self, now: datetime) -> int:
+        """Let go of attempts that were discarded more than 14 days ago; return how many."""
+        old = [one for name in self._kept.names() if (one := self._kept.load(name)) and one.at < now - KEPT_FOR]
+        for snapshot in old:
+            self._kept.remove(snapshot.name)
+            Aside(self._folder / "aside" / snapshot.name).remove()
+            await self._release(snapshot)
+        self._blobs.keep_only(self._blobs_in_use())
+        return len(old)
+
+    @property
+    def _marker(self) -> Path:
+        """Says that a revert is under way."""
+        return self._folder / "reverting"
+
+    def _half_reverted(self) -> str:
+        with suppress(FileNotFoundError):
+            return self._marker.read_text("utf-8")
+        return ""
+
+    async def _go_to(self, target: Snapshot, label: str, own_aside: Aside) -> Discarded | None:
+        """Keep the tree as it is, then bring another one back."""
+        parts, _ = await self._sites.take(target)
+        kept = await self._keep_attempt(parts, target, label)
+        aside = Aside(self._folder / "aside" / (kept.name if kept else "none"))
+        replace_file(self._marker, target.name.encode())
+        warnings = await self._sites.put_back(target, parts, aside)
+        taken = self._sites.bring_back(own_aside)
+        self._marker.unlink(missing_ok=True)
+        warnings += [f"{name} was not restored: something stands in its place" for name in taken]
+        if kept is None:
+            return None
+        if warnings:
+            kept = msgspec.structs.replace(kept, warnings=tuple(warnings))
+            self._kept.save(kept)
+        return _discarded(kept)
+
+    async def _keep_attempt(self, parts: list[Part], target: Snapshot, label: str) -> Snapshot | None:
+        """Keep the tree under a name of its own, unless it holds nothing that the target has not."""
+        before = {part.path: part for part in target.parts}
+        there = {part.path for part in parts}
+        if there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
+            return None
+        at = self._now()
+        files = await self._sites.count(parts, before)
+        snapshot = Snapshot(
+            name=self._new_name(at),
+            change=self._change,
+            label=label,
+            at=at,
+            parts=parts,
+            instead={path: part.tree for path, part in before.items() if path in there},
+            instead_head=target.top.refs.head.commit,
+            files=files,
+        )
+        await self._keep(snapshot, target)
+        self._kept.save(snapshot)
+        return snapshot
+
+    async def _keep(self, snapshot: Snapshot, instead: Snapshot | None) -> list[Stale]:
+        before = {part.path: part for part in instead.parts} if instead else {}
+        return [
+            await self._sites.at(part).keep(snapshot.name, part, instead=before.get(part.path))
+            for part in snapshot.parts
+        ]
+
+    async def _drop_stale(self, snapshot: Snapshot, stale: list[Stale]) -> None:
+        for part, one in zip(snapshot.parts, stale, strict=True):
+            await self._sites.at(part).drop_stale(snapshot.name, one)
+
+    async def _release(self, snapshot: Snapshot) -> None:
+        for part in snapshot.parts:
+            await self._sites.at(part).release(snapshot.name)
+
+    async def _difference(self, snapshot: Snapshot, *words: str) -> str:
+        return await self._sites.difference(snapshot.parts, snapshot.instead, *words)
+
+    def _find(self, name: str) -> Snapshot:
+        snapshot = self._kept.load(name) if name in self._kept.names() else None
+        if snapshot is None:
+            raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")
+        return snapshot
+
+    def _new_name(self, at: datetime) -> str:
+        taken = set(self._kept.names())
+        name = base = f"{self._owner}.{at:%Y%m%d-%H%M%S}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        return name
+
+    def _blobs_in_use(self) -> set[str]:
+        snapshots = [one for folder in (self._saved, self._kept) for one in map(folder.load, folder.names()) if one]
+        unfinished = [part.unfinished for one in snapshots for part in one.parts]
+        return {name for one in unfinished for name in (one.index, *one.shared.values()) if name}
+
+
+def _checkpoint(snapshot: Snapshot, *, half_reverted: bool) -> Checkpoint:
+    return Checkpoint(
+        change=snapshot.change,
+        label=snapshot.label,
+        saved_at=snapshot.at,
+        tree=snapshot.top.tree,
+        head=snapshot.top.refs.head.commit,
+        warnings=snapshot.warnings,
+        half_reverted=half_reverted,
+    )
+
+
+def _discarded(snapshot: Snapshot) -> Discarded:
+    return Discarded(
+        name=snapshot.name,
+        change=snapshot.change,
+        label=snapshot.label,
+        discarded_at=snapshot.at,
+        files=snapshot.files,
+        head=snapshot.top.refs.head.commit,
+        warnings=snapshot.warnings,
+    )

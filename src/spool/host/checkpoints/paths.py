@@ -1,0 +1,61 @@
+"""Names inside a working tree, as bytes: git's are bytes, and so are the file system's."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+
+class Spared(msgspec.Struct, frozen=True):
+    """Names that are not to be touched: files, and folders (written with a slash) with all that is in them."""
+
+    names: frozenset[bytes] = frozenset()
+
+    def covers(self, name: bytes) -> bool:
+        """Whether a name is one of them, or lies below one."""
+        if not self.names:
+            return False
+        bare = name.rstrip(b"/")
+        return bare in self.names or bare + b"/" in self.names or any(p + b"/" in self.names for p in parents(bare))
+
+
+def spared(names: Iterable[bytes]) -> Spared:
+    """Return the names as something to be spared."""
+    return Spared(frozenset(names))
+
+
+def parents(name: bytes) -> Iterator[bytes]:
+    """Give the folders above a name, the nearest first; the top itself is none of them."""
+    while name := name.rpartition(b"/")[0]:
+        yield name
+
+
+def place(top: bytes, name: bytes) -> Path:
+    """Return where in the file system a name is."""
+    return Path(os.fsdecode(top + b"/" + name))
+
+
+def status(top: bytes, name: bytes) -> os.stat_result | None:
+    """Return what stands at a name, itself and not what it points to; None if nothing does."""
+    try:
+        return os.lstat(top + b"/" + name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def is_folder(top: bytes, name: bytes) -> bool:
+    """Whether a real folder stands at a name, not a link to one."""
+    found = status(top, name)
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def within(top: bytes, name: bytes) -> bool:
+    """Whether every folder above a name is a real one, so that no link can lead out of the tree."""
+    return all(is_folder(top, parent) for parent in parents(name))
+
+
+def is_repository(top: bytes, name: bytes) -> bool:
+    """Whether a folder has a `.git` of its own."""
+    return status(top, name.rstrip(b"/") + b"/.git") is not None

@@ -1,8 +1,9 @@
-"""Turns blocks into lines of the terminal. Colours are the sixteen that the theme maps, so that both themes read well."""
+"""Turns blocks into lines of the terminal, in the sixteen colours that every theme maps to its own."""
 
 from io import StringIO
 from typing import Any, ClassVar
 
+from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown
 from rich.segment import Segment
@@ -42,6 +43,8 @@ _THEME = Theme(
     }
 )
 _NARROWEST = 8
+# A tag is text here: read as HTML, the promise itself would vanish from the screen.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
 
 class _LeftHeading(Heading):
@@ -53,12 +56,9 @@ class _LeftHeading(Heading):
 class _BareCode(CodeBlock):
     """Code on the background of the text, indented."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:  # noqa: ARG002 - rich's
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Give the highlighted code."""
-        yield Syntax(
-            str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2),
-            background_color="default",
-        )  # fmt: skip
+        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
 
 class _Prose(Markdown):
@@ -72,7 +72,8 @@ class _Prose(Markdown):
     }
 
     def __init__(self, text: str, *, dark: bool) -> None:
-        super().__init__(text, code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
+        super().__init__("", code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
+        self.parsed = _PARSER.parse(text)
         for token in self.parsed:
             for child in token.children or ():
                 if child.type == "softbreak":

@@ -63,7 +63,7 @@ class StoryView:
     title: str
     mark: Mark = Mark.WAITING
     attempts: list[Attempt] = field(default_factory=list)
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     files: set[str] = field(default_factory=set)
     pages: StoryIndex = field(default_factory=StoryIndex)

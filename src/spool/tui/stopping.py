@@ -27,6 +27,11 @@ class StopKey:
         self._presses: list[float] = []
         self._while_pending = 0
 
+    @property
+    def left(self) -> int:
+        """How many more presses force a pending stop."""
+        return max(1, _MORE_ONCE_PENDING - self._while_pending)
+
     def press(self, now: float, *, pending: bool) -> Answer:
         """Take one press: three within three seconds force, and so do two once a stop is pending."""
         self._presses = [at for at in self._presses if now - at <= _WINDOW_S] + [now]

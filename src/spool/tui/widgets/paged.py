@@ -59,8 +59,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("end,G", "last", "End", show=False),
         Binding("n", "mark(1)", "Next call", show=False),
         Binding("p", "mark(-1)", "Previous call", show=False),
-        Binding("enter", "toggle", "Fold", show=False),
-        Binding("f", "toggle_all", "Fold all", show=False),
+        Binding("enter", "fold", "Fold", show=False),
+        Binding("f", "fold_all", "Fold all", show=False),
     ]
 
     class Moved(Message):
@@ -116,7 +116,6 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Begin to paint."""
-        super().on_mount()
         self.run_worker(self._keep_up(), name="paint", exit_on_error=True)
 
     def on_resize(self) -> None:
@@ -194,12 +193,12 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=max(0, line - self.size.height // 3), animate=False)
         self.refresh()
 
-    def action_toggle(self) -> None:
+    def action_fold(self) -> None:
         """Fold or unfold what is marked."""
         if self._mark != NO_FOLD:
             self._turn({self._mark})
 
-    def action_toggle_all(self) -> None:
+    def action_fold_all(self) -> None:
         """Fold or unfold everything."""
         self._folded = not self._folded
         self._turned.clear()

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast schemas bench lock clean
+.PHONY: demo test check fast agents schemas bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -20,6 +21,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The real agents that tests/harnesses drive; without them those tests are skipped.
+agents:
+	PYTHON="$(PYTHON)" requirements/agents/install "$(AGENTS)"
 
 schemas: $(READY)
 	$(BIN)/python docs/schemas/make.py

@@ -88,10 +88,11 @@ class Scratch:
         return path
 
     def script(self, *iterations: list[dict[str, Any]]) -> None:
-        """Write the script that the `scripted` harness plays."""
-        data = {"iteration": [{"steps": steps} for steps in iterations]}
-        (self.root / ".spool" / "script.json").write_text(json.dumps(data))
-        (self.root / ".spool" / "config.toml").write_text('[harnesses.scripted]\nscript = ".spool/script.json"\n')
+        """Write the script that the `scripted` harness plays, where no revert can bring an old one back."""
+        script, config = self.home / "script.json", self.home / ".config" / "spool" / "config.toml"
+        script.write_text(json.dumps({"iteration": [{"steps": steps} for steps in iterations]}))
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(f'[harnesses.scripted]\nscript = "{script}"\n')
 
     def git(self, *words: str) -> str:
         done = subprocess.run(

@@ -29,12 +29,20 @@ class LockedError(SpoolError):
     """Another loop already runs on this change or in this working tree."""
 
 
-class CommandTimeout(SpoolError):
+class CommandError(SpoolError):
+    """An external command such as git did not do what it was asked for. The loop counts that, and goes on."""
+
+
+class CommandTimeout(CommandError):
     """An external command such as git did not answer in time."""
 
 
-class CommandFailed(SpoolError):
+class CommandFailed(CommandError):
     """An external command such as git answered with an error."""
+
+
+class CommandNotRun(CommandError):
+    """An external command such as git could not be started at all."""
 
 
 class AgentHostError(SpoolError):

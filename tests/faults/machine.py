@@ -202,10 +202,10 @@ class Warm:
         self._process.stdin.close()
         self._process.wait(30)
 
-    def ralph(self, *words: str, name: str = "run") -> int:
+    def ralph(self, *words: str, name: str = "run", change: str = CHANGE) -> int:
         """Start `spool ralph` on the scratch change; return its pid. What it prints is kept under the given name."""
         pid = self._ask(
-            argv=["ralph", *words, "--change", CHANGE],
+            argv=["ralph", *words, "--change", change],
             directory=str(self._scratch.root),
             output=str(self._scratch.home / f"{name}.out"),
             errors=str(self._scratch.home / f"{name}.err"),

@@ -67,6 +67,30 @@ say(PROMISE)
     assert not runs(int(told(scratch, "daemon")))
 
 
+def test_a_child_that_forks_on_and_on_does_not_get_away(scratch: Scratch) -> None:
+    """Each generation lives for 20 ms, in a session of its own, and takes no SIGTERM."""
+    fake_agent(
+        scratch,
+        """
+if os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    tell("first")
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        time.sleep(0.02)
+    os._exit(0)
+wait_for("first")
+say(PROMISE)
+""",
+    )
+    done = scratch.ralph("Work")
+    assert done.returncode == 0, done.stderr
+    assert not agents(scratch)
+
+
 def test_an_agent_that_exits_while_its_child_sleeps_and_holds_its_files_ends_its_iteration(scratch: Scratch) -> None:
     fake_agent(scratch, "subprocess.Popen(['sleep', '1000'])\nsay(PROMISE)")
     begun = time.monotonic()

@@ -36,6 +36,7 @@ AGENT_OPTIONS = (
         default=None,
         help="Let the agent use its tools without asking.",
     ),
+    _agent("--resume-agent", is_flag=True, default=None, help="Keep the agent's own conversation between iterations."),
 )
 TIME_OPTIONS = (
     _limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]"),

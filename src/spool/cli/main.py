@@ -16,6 +16,7 @@ _COMMANDS = {
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
     "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, on a full screen."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
+    "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }
@@ -67,6 +68,7 @@ def spool(ctx: click.Context) -> int | None:
 
 def run() -> int:
     """Run the command line and return the exit code."""
+    _open_missing_streams()
     _forgive_odd_characters()
     try:
         code = spool.main(prog_name="spool", standalone_mode=False)
@@ -95,6 +97,16 @@ def complain(message: str, hint: str) -> None:
         click.echo(f"spool: {message}", err=True)
         if hint:
             click.echo(f"  {hint}", err=True)
+
+
+def _open_missing_streams() -> None:
+    """Lead a closed standard stream nowhere, or the next file that is opened takes its number, and all that is said."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the missing one
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _forgive_odd_characters() -> None:

@@ -41,5 +41,6 @@ def limits(settings: Settings) -> Limits:
         max_iterations=settings.max_iterations or None,
         error_threshold=settings.error_threshold,
         error_pause_s=settings.error_pause,
+        rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
     )

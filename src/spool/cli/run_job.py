@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from spool.cli.runner import Job, Parts
 from spool.cli.views.viewer import Show
 from spool.domain.settings import Settings
+from spool.domain.verdict import Limits
 from spool.engine.plan import Plan
 from spool.engine.stories import OnResume, StoryPlan
 from spool.errors import SpoolError
-from spool.host.checkpoints import StoryCheckpoints
+from spool.host.checkpoints.checkpoints import Checkpoints
 from spool.host.git import Repository
 from spool.host.process import run_command
 from spool.sources.openspec import OpenSpec
@@ -34,14 +35,18 @@ async def _make_plan(parts: Parts) -> Plan:
     settings, project = parts.settings, parts.project
     if not isinstance(parts.repository, Repository):
         raise SpoolError("spool run needs git")
+    checkpoints = Checkpoints(
+        parts.repository,
+        parts.change_id,
+        now=parts.clock.now,
+        timeout_s=settings.command_timeout,
+        large_file_bytes=settings.large_file_mb << 20,
+    )
+    await checkpoints.expire(parts.clock.now())
     return StoryPlan(
         source=ChangeStories(project, parts.change_id, timeout_s=settings.command_timeout, openspec=_openspec(parts)),
-        checkpoint=StoryCheckpoints(
-            parts.repository,
-            parts.change_id,
-            timeout_s=settings.command_timeout,
-            large_file_bytes=settings.large_file_mb << 20,
-        ),
+        checkpoints=checkpoints,
+        limits=Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause),
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,

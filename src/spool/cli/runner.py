@@ -8,7 +8,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
 from spool.engine.ports import Emit, Harness, Ports
 from spool.engine.stop import Stop
-from spool.errors import SpoolError, UnreadableState
+from spool.errors import SpoolError, UnreadableState, UsageError
 from spool.harness import registry
 from spool.host.agents import AgentHost
 from spool.host.clock import SystemClock
@@ -77,6 +77,8 @@ def run_job(job: Job) -> int:
     """Run a loop in this process and return the exit code."""
     harness = registry.find(job.settings.harness, job.settings.harnesses)
     require_program(harness)
+    if job.settings.resume_agent and not harness.traits.resume:
+        raise UsageError(f"{harness.name} cannot go on with an earlier conversation", hint="leave out --resume-agent")
     job.project.read(job.change_id)
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
     finish = asyncio.run(_Run(job, harness, supervisor, line).run())
@@ -117,10 +119,11 @@ class _Run:
         repository = await find_repository(job.project.root, timeout_s=job.settings.command_timeout)
         if job.needs_git and isinstance(repository, NoRepository):
             raise SpoolError(f"spool {job.door} needs git: {repository.why}", hint="git init, or use spool ralph")
-        with self._locked(repository):
+        # The view outlives the locks: a reader that stands still holds up what is shown, not the next run.
+        with ExitStack() as views, self._locked(repository):
             folder = open_folder(job.project, job.door, job.change_id, repository)
             folder.prepare()
-            return await self._in_folder(folder, repository)
+            return await self._in_folder(folder, repository, views)
 
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
@@ -140,7 +143,7 @@ class _Run:
         with held(locks, [tree, project.state / self._job.change_id], holder):
             yield
 
-    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository) -> Finish:
+    async def _in_folder(self, folder: StateFolder, repository: Repository | NoRepository, views: ExitStack) -> Finish:
         earlier = self._earlier(folder)
         journal = JournalWriter(folder.journal, run_id=self._run_id, clock=self._clock)
         folder.link()
@@ -153,10 +156,8 @@ class _Run:
         )
         stop = Stop()
         view = make_view(self._job.show, verbose=self._job.verbose)
-        with (
-            Viewer(folder.journal, journal.offset, view) as viewer,
-            listening(stop, host, to_stdin=self._job.show is Show.JSON),
-        ):
+        viewer = views.enter_context(Viewer(folder.journal, journal.offset, view))
+        with listening(stop, host, to_stdin=self._job.show is Show.JSON):
 
             def emit(event: Event) -> None:
                 journal.emit(event)
@@ -168,8 +169,9 @@ class _Run:
                 parts = self._parts(folder, repository, emit)
                 plan = await self._job.make_plan(parts)
                 state = self._state(earlier, folder, plan, journal.offset)
+                session = _last_session(folder, self._harness.name)
                 ports = Ports(agents=host, store=folder, emit=emit, worktree=parts.worktree, clock=self._clock)
-                return await Loop(plan, self._agency(), ports, stop, state).run()
+                return await Loop(plan, self._agency(), ports, stop, state, session=session).run()
             finally:
                 host.close()
                 journal.close()
@@ -240,6 +242,7 @@ class _Run:
             allow_all=settings.allow_all,
             is_root=os.geteuid() == 0,
             auto_commit=settings.auto_commit,
+            resume=settings.resume_agent,
             patience=Patience(
                 iteration_s=settings.iteration_timeout or None,
                 idle_s=settings.idle_timeout or None,
@@ -268,3 +271,9 @@ def open_folder(project: Project, door: str, change_id: str, repository: Reposit
 def _mirror_name(path: Path) -> str:
     """Return a name that no other project or worktree of the repository gives its folder."""
     return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
+
+
+def _last_session(folder: StateFolder, harness: str) -> str:
+    """Return the conversation that an earlier run of this agent had, for --resume-agent."""
+    last = folder.history(last=1)
+    return last[0].session if last and last[0].harness == harness else ""

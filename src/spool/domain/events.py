@@ -69,7 +69,7 @@ class CheckpointSaved(_Event, frozen=True, kw_only=True, tag="CheckpointSaved"):
     """The working tree is saved, and can be brought back."""
 
     story_id: str
-    name: str
+    tree: str
 
 
 class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):

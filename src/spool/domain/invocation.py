@@ -15,6 +15,9 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     json: bool = False
     cost: bool = False
     allow_all: bool = True
+    """Whether there is something to allow: pi and aider never ask."""
+    resume: bool = False
+    """Whether it can go on with an earlier conversation of its own."""
     question_tool: str = ""
     """The tool by which this agent asks a person, if it has one; the prompt forbids it by name."""
     leavings: tuple[str, ...] = ()
@@ -29,6 +32,10 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     allow_all: bool = False
     is_root: bool = False
+    session: str = ""
+    """The agent's own conversation to go on with; empty for a fresh start."""
+    side_path: str = ""
+    """Where the agent may put what does not go through its output."""
 
 
 class Stdin(StrEnum):
@@ -44,3 +51,5 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     stdin: Stdin = Stdin.PROMPT
     env: Mapping[str, str] = {}
+    side_file: str = ""
+    """A file that the agent writes besides its output; the decoder gets to read it at the end."""

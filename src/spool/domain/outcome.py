@@ -48,6 +48,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     changed_files: int | None = None
     truncated: bool = False
     usage: Usage = Usage()
+    session: str = ""
     stderr_tail: str = ""
     duration_s: float = 0.0
     strays: int = 0
@@ -107,7 +108,10 @@ def classify(facts: Facts) -> Outcome:
         )
     if facts.failure is not None:
         return Outcome(
-            kind=OutcomeKind.HARNESS_ERROR, reason=one_line(facts.failure.message, 400), exit_code=facts.exit_code
+            kind=OutcomeKind.HARNESS_ERROR,
+            reason=one_line(facts.failure.message, 400),
+            exit_code=facts.exit_code,
+            note=facts.failure.hint,
         )
     return _judge_promise(facts)
 

@@ -24,6 +24,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_iterations: int = 50
     completion_promise: str = "COMPLETE"
     allow_all: bool = False
+    resume_agent: bool = False
     fail_fast: bool = False
     auto_commit: bool = False
     stream: bool = True
@@ -36,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command_timeout: float = 30.0
     error_threshold: int = 10
     error_pause: float = 1.0
+    rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
     harnesses: dict[str, dict[str, Any]] = {}

@@ -80,6 +80,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     story_id: str | None = None
     attempt: int | None = None
+    session: str = ""
+    """The agent's own name for the conversation; with it a person can look into what was said."""
     log: str = ""
 
 

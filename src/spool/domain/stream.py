@@ -43,6 +43,7 @@ class ErrorKind(StrEnum):
 
     API = "api"
     AUTH = "auth"
+    CONFIG = "config"
     RATE_LIMIT = "rate_limit"
     INCOMPLETE = "incomplete"
 
@@ -90,6 +91,8 @@ class Denied(_StreamEvent, frozen=True, kw_only=True, tag="denied"):
 
     tool: str
     summary: str = ""
+    withheld: bool = False
+    """Guessed: no tool that edits was used, and this agent gets none unless all is allowed."""
 
 
 class Failure(_StreamEvent, frozen=True, kw_only=True, tag="error"):
@@ -100,6 +103,8 @@ class Failure(_StreamEvent, frozen=True, kw_only=True, tag="error"):
     status: int | None = None
     retry_after_s: float | None = None
     resets_at: float | None = None
+    hint: str = ""
+    """What a person can do about it."""
 
 
 class Done(_StreamEvent, frozen=True, kw_only=True, tag="done"):

@@ -36,6 +36,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_iterations: int | None = 50
     error_threshold: int = 10
     error_pause_s: float = 1.0
+    rate_limit_pause_s: float = 30.0
+    """The first wait for a rate limit that does not say when it ends; each further one is twice as long."""
     fail_fast: bool = False
 
 
@@ -96,7 +98,7 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
     if outcome.kind is OutcomeKind.INTERRUPTED:
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
-        return _wait(outcome, tally, now=now, jitter=jitter)
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if outcome.kind is OutcomeKind.COMPLETED and tally.run_iterations >= limits.min_iterations:
@@ -112,6 +114,7 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
 def judge_story(
     outcome: Outcome,
     tally: Tally,
+    limits: Limits,
     *,
     retries: int,
     max_retries: int,
@@ -123,7 +126,7 @@ def judge_story(
     if outcome.kind is OutcomeKind.INTERRUPTED:
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
-        return _wait(outcome, tally, now=now, jitter=jitter)
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
     kept = outcome.kind is OutcomeKind.COMPLETED
     if kept and not open_tasks:
         return NextStory()
@@ -139,13 +142,14 @@ def judge_story(
     return Retry(because, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
 
 
-def _wait(outcome: Outcome, tally: Tally, *, now: float, jitter: Callable[[], float]) -> Wait:
+def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait:
     seconds = rate_limit_wait_s(
         tally.waits_in_row - 1,
         now=now,
         retry_after_s=outcome.retry_after_s,
         resets_at=outcome.resets_at,
         jitter=jitter,
+        base_s=limits.rate_limit_pause_s,
     )
     return Wait(seconds, outcome.reason)
 

@@ -35,7 +35,8 @@ def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
                 400,
             )
         case Reverted():
-            return f"back at the checkpoint; what was discarded is kept as {event.kept_as}"
+            kept = f"; what was discarded is kept as {event.kept_as}" if event.kept_as else ""
+            return f"back at the checkpoint{kept}"
 
 
 def ended(record: IterationRecord) -> str:

@@ -41,12 +41,16 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 class Transcript:
     """Turns an agent's output into events, and keeps the few facts that the outcome needs."""
 
-    def __init__(self, decoder: Decoder, reader: PromiseReader, tell: Callable[[StreamEvent], None]) -> None:
+    def __init__(
+        self, decoder: Decoder, reader: PromiseReader, tell: Callable[[StreamEvent], None], *, allow_all: bool = False
+    ) -> None:
         self._decoder = decoder
         self._reader = reader
         self._tell = tell
+        self._allow_all = allow_all
         self._spoke = False
         self.usage = Usage()
+        self.session = ""
         self.failure: Failure | None = None
         self.rate_limited_retry_s: float | None = None
         self.denied: list[str] = []
@@ -60,9 +64,9 @@ class Transcript:
         """The agent is silent for now."""
         self._take(self._decoder.pause())
 
-    def finish(self, stderr: str) -> None:
+    def finish(self, stderr: str, side: str = "") -> None:
         """The output is over."""
-        self._take(self._decoder.finish(stderr))
+        self._take(self._decoder.finish(stderr, side))
         if self.failure is not None:
             incomplete = self.failure.error is ErrorKind.INCOMPLETE
             self._reader.veto("the agent's output is incomplete" if incomplete else "the agent ended with an error")
@@ -73,12 +77,15 @@ class Transcript:
         return self._reader.current().kept is not None
 
     def disbelieve(self, why: str) -> None:
-        """Take no promise from now on."""
+        """Take no promise from now on, and none that was made before."""
+        self._reader.end_message()
         self._reader.veto(why)
         self.reader_closed = True
 
     def _take(self, events: Iterable[StreamEvent]) -> None:
         for event in events:
+            if isinstance(event, Denied) and event.withheld and self._allow_all:
+                continue
             self._note(event)
             self._tell(event)
 
@@ -91,21 +98,25 @@ class Transcript:
                     self._reader.end_message()
             case ToolUse(subagent=False):
                 self._reader.tool_used()
-            case Retry():
-                self.rate_limited_retry_s = (event.delay_s or 0.0) if event.rate_limited else None
             case Denied():
                 self.denied.append(event.tool)
             case Failure():
                 self.failure = event
             case Done():
                 self.usage = event.usage
+                self.session = event.session
                 if event.content and not self._spoke and not self.reader_closed:
                     self._reader.feed(event.content)
                     self._reader.end_message()
-            case ToolResult() | Message() | ToolUse():
+            case ToolResult() | Message() | ToolUse() | Retry():
                 pass
-        if not isinstance(event, Retry):
-            self.rate_limited_retry_s = None
+        # What an agent says once it is told to stop does not undo that it was waiting: aider prints "^C again to exit".
+        if not self.reader_closed:
+            match event:
+                case Retry(rate_limited=True):
+                    self.rate_limited_retry_s = event.delay_s or 0.0
+                case _:
+                    self.rate_limited_retry_s = None
 
 
 class Watch:
@@ -167,7 +178,7 @@ async def run_agent(
             stderr = agent.stderr_tail()
             if agent.truncated:
                 transcript.disbelieve("the agent's output was cut while it was read")
-            transcript.finish(stderr)
+            transcript.finish(stderr, agent.side_text())
             return Facts(
                 exit_code=agent.exit_code,
                 reading=reader.finish(),
@@ -177,6 +188,7 @@ async def run_agent(
                 denied=tuple(transcript.denied),
                 truncated=agent.truncated,
                 usage=transcript.usage,
+                session=transcript.session,
                 stderr_tail=_last_line(stderr),
                 duration_s=clock.monotonic() - started,
                 strays=agent.strays,

@@ -34,7 +34,7 @@ from spool.engine.iteration import Patience, Transcript, run_agent
 from spool.engine.plan import Place, Plan
 from spool.engine.ports import Harness, Ports
 from spool.engine.stop import Stop
-from spool.errors import CommandFailed, CommandTimeout, SpoolError
+from spool.errors import CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
@@ -53,18 +53,25 @@ class Agency:
     allow_all: bool = False
     is_root: bool = False
     auto_commit: bool = False
+    resume: bool = False
+    """Whether the agent goes on with its own conversation instead of starting afresh."""
 
 
 class Loop:
     """Drives one run."""
 
-    def __init__(self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState) -> None:
+    def __init__(
+        self, plan: Plan, agency: Agency, ports: Ports, stop: Stop, state: LoopState, *, session: str = ""
+    ) -> None:
         self._plan = plan
         self._agency = agency
         self._ports = ports
         self._stop = stop
         self._state = state
         self._tally = Tally(run_iterations=0)
+        self._mark_is_old = True
+        self._closing = 0
+        self._session = session
 
     async def run(self) -> Finish:
         """Run to the end; whatever the end is, it is on disk and in the journal."""
@@ -89,7 +96,6 @@ class Loop:
         return finish
 
     async def _iterate(self) -> Finish:
-        await self._guarded(self._ports.worktree.mark())
         while not self._stop.requested:
             verdict = await self._one()
             match verdict:
@@ -113,8 +119,12 @@ class Loop:
         prompt = await self._prepare(place)
         if not isinstance(prompt, str):
             return prompt
+        if self._mark_is_old or self._plan.story is not None:  # a plan with stories may have changed the tree itself
+            await self._guarded(self._ports.worktree.mark())
+            self._mark_is_old = False
         begun = self._begin(place)
         facts = await self._run_agent(place, prompt)
+        self._session = facts.session or self._session
         self._save(phase=Phase.RECORDING)
         changes = await self._guarded(self._ports.worktree.changes(self._agency.harness.traits.leavings))
         facts = msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count)
@@ -134,7 +144,7 @@ class Loop:
         """Get the next prompt. A command that fails on the way is a failed attempt, as the plan judges it."""
         try:
             prompt = await self._unless_stopped(self._plan.prepare(place))
-        except (CommandTimeout, CommandFailed) as error:
+        except CommandError as error:
             kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
             self._warn(str(error))
             return await self._judge(Outcome(kind=kind, reason=str(error)))
@@ -175,12 +185,15 @@ class Loop:
             model=agency.model,
             allow_all=agency.allow_all,
             is_root=agency.is_root,
+            session=self._session if agency.resume else "",
+            side_path=self._ports.agents.side_path(place.iteration),
         )
         reader = PromiseReader(self._plan.promise, prompt=prompt)
         transcript = Transcript(
             agency.harness.decoder(),
             reader,
             lambda event: self._ports.emit(self._plan.tell(place, event)),
+            allow_all=agency.allow_all,
         )
         return await run_agent(
             self._ports.agents,
@@ -225,12 +238,14 @@ class Loop:
             commit=commit,
             story_id=self._plan.story.id if self._plan.story else None,
             attempt=self._plan.story.attempt if self._plan.story else None,
+            session=facts.session,
             log=self._ports.agents.log_path(begun.iteration),
         )
         self._put_end(record, self._state.usage + facts.usage)
 
     def _put_end(self, record: IterationRecord, usage: Usage) -> None:
         """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
+        self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
         self._save(in_flight=None, usage=usage)
@@ -239,17 +254,21 @@ class Loop:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
         self._save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices by the wall clock: a laptop that slept through the reset need not wait for it again.
-        while (left_s := (until - self._ports.clock.now()).total_seconds()) > 0 and not self._stop.requested:
+        # In slices, and until one of two clocks says so. By the wall clock a laptop that slept through the reset need
+        # not wait for it again; by the other a wall clock that is set back turns no second into an hour.
+        clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
+        while not self._stop.requested:
+            left_s = min((until - clock.now()).total_seconds(), until_s - clock.monotonic())
+            if left_s <= 0:
+                break
             await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
-        if not self._stop.requested:
-            await self._guarded(self._ports.worktree.mark())
+        self._mark_is_old = True  # a person may have used the time
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """Await git's account of what happened; one that fails costs a warning, not the loop."""
         try:
             return await self._unless_stopped(work)
-        except (CommandTimeout, CommandFailed) as error:
+        except CommandError as error:
             self._warn(str(error))
             return None
 
@@ -272,14 +291,17 @@ class Loop:
         kept = ""
         try:
             kept = await self._plan.close(finish)
-        except (CommandTimeout, CommandFailed) as error:
+        except CommandError as error:
             self._warn(str(error))
         self._end(finish, kept=kept)
 
     def _give_up(self, why: str) -> None:
-        """An error of ours ends the run: what was in flight is interrupted, and a person can read why."""
+        """An error of ours ends the run: what was in flight is interrupted, and a person can read why.
+
+        If the error came while the end was written, nobody knows how much of it is on disk: the next run looks.
+        """
         begun = self._state.in_flight
-        if begun is not None:
+        if begun is not None and begun.iteration != self._closing:
             ended_at = max(self._ports.clock.now(), begun.started_at)
             self._put_end(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.usage)
         self._end(Finish(Status.STOPPED, why, ExitCode.FAILED), kept="")

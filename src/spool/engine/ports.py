@@ -25,8 +25,8 @@ class Decoder(Protocol):
         """The agent has fallen silent for a moment: give what is certain of an unfinished line."""
         ...
 
-    def finish(self, stderr: str) -> Iterable[StreamEvent]:
-        """The output is over; `stderr` is the end of what came on standard error."""
+    def finish(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
+        """The output is over; `stderr` is the end of standard error, `side` the side file of the invocation."""
         ...
 
 
@@ -101,6 +101,10 @@ class Agent(Protocol):
         """Return the end of standard error."""
         ...
 
+    def side_text(self) -> str:
+        """Return what the agent wrote to the side file of its invocation, if it has one."""
+        ...
+
 
 class Agents(Protocol):
     """Starts agents. Leaving the context ends the agent and all that it started."""
@@ -117,6 +121,10 @@ class Agents(Protocol):
 
     def prompt_path(self, iteration: int) -> str:
         """Return where the prompt of an iteration is kept."""
+        ...
+
+    def side_path(self, iteration: int) -> str:
+        """Return where an agent may put what does not go through its output."""
         ...
 
 

@@ -1,11 +1,12 @@
 """The plan of `spool run`: story by story, each from a checkpoint, and again from it after a failure."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Protocol, assert_never
 
 import msgspec
 
+from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.events import (
     CheckpointDropped,
     CheckpointSaved,
@@ -38,7 +39,7 @@ from spool.domain.verdict import (
 )
 from spool.engine.plan import Place
 from spool.engine.ports import Clock, Emit
-from spool.errors import CommandFailed, CommandTimeout
+from spool.errors import CommandError
 
 
 class StorySource(Protocol):
@@ -71,27 +72,27 @@ class ChangeTexts(msgspec.Struct, frozen=True, kw_only=True):
     module_text: str = ""
 
 
-class StoryCheckpoint(Protocol):
+class Checkpoints(Protocol):
     """Saves and brings back the working tree, for one change in one worktree."""
 
-    async def save(self, label: str) -> str:
-        """Save the tree; return the checkpoint's name."""
+    async def save(self, label: str) -> Checkpoint:
+        """Save the tree; it is safe when this returns."""
         ...
 
-    async def revert(self) -> str:
-        """Bring the tree back; return under which name the discarded work is kept."""
+    async def current(self) -> Checkpoint | None:
+        """Return the checkpoint there is, from this run or an earlier one."""
         ...
 
-    async def drop(self) -> None:
-        """Forget the checkpoint."""
+    async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
+        """Bring the tree back; return what was discarded, which is kept, if anything was."""
         ...
 
-    async def exists(self) -> bool:
-        """Whether there is one, from this run or an earlier one."""
+    async def drop(self, checkpoint: Checkpoint) -> None:
+        """Let go of the checkpoint."""
         ...
 
-    def warnings(self) -> list[str]:
-        """Return what a person should know of the last save, and forget it."""
+    async def cleanup(self) -> None:
+        """Let go of everything that only a running loop needs."""
         ...
 
 
@@ -114,13 +115,13 @@ class StoryPlan:
     """Walks the stories of a change."""
 
     promise = DEFAULT_PROMISE
-    limits = Limits(max_iterations=None, error_threshold=0)
 
     def __init__(
         self,
         *,
         source: StorySource,
-        checkpoint: StoryCheckpoint,
+        checkpoints: Checkpoints,
+        limits: Limits,
         max_retries: int,
         on_resume: OnResume,
         question_tool: str,
@@ -130,9 +131,10 @@ class StoryPlan:
         emit: Emit,
         clock: Clock,
     ) -> None:
+        self.limits = limits
         self.story: StoryState | None = None
         self._source = source
-        self._checkpoint = checkpoint
+        self._checkpoints = checkpoints
         self._max_retries = max_retries
         self._on_resume = on_resume
         self._question_tool = question_tool
@@ -157,10 +159,10 @@ class StoryPlan:
         if story is None:
             return Finish(Status.DONE, f"all {len(stories.stories)} stories are complete", ExitCode.COMPLETE)
         self._announce(story, stories)
-        if not await self._checkpoint.exists():
-            name = await self._checkpoint.save(f"{story.id} {story.title}")
-            self._emit(CheckpointSaved(story_id=story.id, name=name))
-            self._warn(self._checkpoint.warnings())
+        if await self._checkpoints.current() is None:
+            saved = await self._checkpoints.save(f"story {story.id}, {story.title}")
+            self._emit(CheckpointSaved(story_id=story.id, tree=saved.tree))
+            self._warn(saved.warnings)
         return await self._prompt(place, story)
 
     def tell(self, place: Place, event: StreamEvent) -> Event:
@@ -172,11 +174,12 @@ class StoryPlan:
         """Decide by the promise and by the story's boxes, and remember what that means for the next attempt."""
         try:
             open_tasks = await self._open_tasks()
-        except (CommandTimeout, CommandFailed) as error:
+        except CommandError as error:
             outcome, open_tasks = Outcome(kind=OutcomeKind.TIMEOUT, reason=str(error)), ()
         verdict = judge_story(
             outcome,
             tally,
+            self.limits,
             retries=self._retries,
             max_retries=self._max_retries,
             open_tasks=open_tasks,
@@ -189,10 +192,9 @@ class StoryPlan:
     async def close(self, finish: Finish) -> str:
         """Clean up when all is done; otherwise the tree and its checkpoint stay as they are, and are named."""
         if finish.status is Status.DONE:
-            if await self._checkpoint.exists():
-                await self._checkpoint.drop()
+            await self._checkpoints.cleanup()
             return ""
-        if self.story is None or not await self._checkpoint.exists():
+        if self.story is None or await self._checkpoints.current() is None:
             return ""
         return (
             f"the work of story {self.story.id} is in the working tree; "
@@ -201,17 +203,22 @@ class StoryPlan:
 
     async def _take_up(self) -> None:
         """After a stop or a crash there is a checkpoint: bring it back, or keep the tree, as was asked."""
-        if await self._checkpoint.exists() and self._on_resume is OnResume.REVERT:
+        left = await self._checkpoints.current()
+        # A revert that was cut short left a mixture of two trees: that is never worth keeping.
+        if left is not None and (self._on_resume is OnResume.REVERT or left.half_reverted):
             self._due = _Due.REVERT
         self._started = True
 
     async def _settle(self) -> None:
+        """Do what the last verdict asked for; done again after a failure, it ends the same."""
         story_id = self.story.id if self.story else ""
-        if self._due is _Due.REVERT:
-            kept_as = await self._checkpoint.revert()
-            self._emit(Reverted(story_id=story_id, kept_as=kept_as))
-        elif self._due is _Due.DROP:
-            await self._checkpoint.drop()
+        checkpoint = await self._checkpoints.current()
+        if checkpoint is not None and self._due is _Due.REVERT:
+            discarded = await self._checkpoints.revert(checkpoint)
+            self._emit(Reverted(story_id=story_id, kept_as=discarded.name if discarded else ""))
+            self._warn(discarded.warnings if discarded else ())
+        elif checkpoint is not None and self._due is _Due.DROP:
+            await self._checkpoints.drop(checkpoint)
             self._emit(CheckpointDropped(story_id=story_id))
             await self._finish_story()
         self._due = _Due.NOTHING
@@ -224,11 +231,11 @@ class StoryPlan:
         if self._commit is not None:
             try:
                 commit = await self._commit(f"Story {self.story.id}: {self.story.title}")
-            except (CommandFailed, CommandTimeout) as error:
+            except CommandError as error:
                 self._emit(Warned(message=str(error)))
         self._emit(StoryDone(story_id=self.story.id, title=self.story.title, commit=commit))
 
-    def _warn(self, messages: list[str]) -> None:
+    def _warn(self, messages: Iterable[str]) -> None:
         for message in messages:
             self._emit(Warned(message=message))
 

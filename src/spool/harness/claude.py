@@ -2,9 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-import msgspec
 
 from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import (
@@ -20,11 +17,20 @@ from spool.domain.stream import (
     Usage,
 )
 from spool.engine.ports import Decoder
-from spool.harness.decoding import LineDecoder, as_text, is_event, summarise
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
+from spool.harness.stream_json import Event, Tokens
+from spool.harness.trouble import BUSY, failure, incomplete
 
-_BUSY = {429, 529}
-_REFUSED = {401, 403}
+_LOGIN = "run 'claude' and '/login', or set ANTHROPIC_API_KEY"
 _RESET_EPOCH = re.compile(r"limit reached\|(\d{10})\b")
+# The `error` of the synthetic message that goes before a failed result.
+_KINDS = {
+    "rate_limit": ErrorKind.RATE_LIMIT,
+    "overloaded": ErrorKind.RATE_LIMIT,
+    "authentication_failed": ErrorKind.AUTH,
+    "billing_error": ErrorKind.AUTH,
+    "model_not_found": ErrorKind.CONFIG,
+}
 
 
 class Claude:
@@ -36,6 +42,7 @@ class Claude:
         install="npm install -g @anthropic-ai/claude-code",
         json=True,
         cost=True,
+        resume=True,
         question_tool="AskUserQuestion",
     )
 
@@ -44,6 +51,8 @@ class Claude:
         argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
         if request.model:
             argv += ["--model", request.model]
+        if request.session:
+            argv += ["--resume", request.session]
         env = {}
         if request.allow_all:
             argv.append("--dangerously-skip-permissions")
@@ -53,153 +62,90 @@ class Claude:
 
     def decoder(self) -> Decoder:
         """Return a fresh decoder."""
-        return LineDecoder(_Translator())
+        return LineDecoder(JsonTranslator(Event, ClaudeEvents(_LOGIN)))
 
 
-class _Block(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-    name: str = ""
-    id: str = ""
-    input: Any = None
-    content: Any = None
-    tool_use_id: str = ""
-    is_error: bool | None = None
+class ClaudeEvents:
+    """What the events of stream-json mean."""
 
-
-class _Message(msgspec.Struct):
-    content: list[_Block] | str = ""
-
-
-class _Tokens(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-
-
-class _Denial(msgspec.Struct):
-    tool_name: str = "a tool"
-    tool_input: Any = None
-
-
-class _RateLimit(msgspec.Struct, rename={"resets_at": "resetsAt"}):
-    status: str = ""
-    resets_at: float | None = None
-
-
-class _Event(msgspec.Struct):
-    type: str
-    subtype: str = ""
-    message: _Message | None = None
-    parent_tool_use_id: str | None = None
-    error: str | None = None
-    attempt: int | None = None
-    retry_delay_ms: float | None = None
-    error_status: int | None = None
-    rate_limit_info: _RateLimit | None = None
-    result: str = ""
-    is_error: bool = False
-    api_error_status: int | None = None
-    num_turns: int | None = None
-    total_cost_usd: float | None = None
-    usage: _Tokens | None = None
-    permission_denials: list[_Denial] = []
-    session_id: str = ""
-
-
-_DECODE = msgspec.json.Decoder(_Event)
-
-
-class _Translator:
-    def __init__(self) -> None:
-        self._saw_json = self._saw_result = False
+    def __init__(self, login: str) -> None:
+        self._login = login
+        self._saw_result = False
+        self._error = ""
         self._resets_at: float | None = None
 
-    def event(self, line: bytes) -> Iterable[StreamEvent] | None:
-        try:
-            event = _DECODE.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            if not is_event(line):
-                return None
-            self._saw_json = True
-            return ()
-        self._saw_json = True
+    def take(self, event: Event) -> Iterable[StreamEvent]:
+        """Translate one event."""
         match event.type:
             case "assistant":
-                return list(self._assistant(event))
+                yield from self._assistant(event)
             case "user":
-                return list(_tool_results(event))
+                yield from _tool_results(event)
             case "system" if event.subtype == "api_retry":
-                return [_retry(event)]
+                yield _retry(event)
             case "rate_limit_event" if event.rate_limit_info and event.rate_limit_info.status == "rejected":
                 self._resets_at = event.rate_limit_info.resets_at
             case "result":
                 self._saw_result = True
-                return list(self._result(event))
-        return ()
+                yield from self._result(event)
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
-        if self._saw_json and not self._saw_result:
-            yield Failure(message="the output ended without a result event", error=ErrorKind.INCOMPLETE)
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        """Say that the result is missing: claude has lost 5 of 6 MB on a pipe and exited with 0."""
+        if ending.json and not self._saw_result:
+            yield incomplete("a result event")
 
-    def _assistant(self, event: _Event) -> Iterator[StreamEvent]:
-        if event.error is not None or event.message is None:
-            return  # a synthetic message that repeats an API error; the result event tells it too
+    def _assistant(self, event: Event) -> Iterator[StreamEvent]:
+        if event.error_name:  # a synthetic message that repeats an API error; the result event tells it too
+            self._error = event.error_name
+            return
         subagent = event.parent_tool_use_id is not None
-        content = event.message.content
-        for block in [_Block(type="text", text=content)] if isinstance(content, str) else content:
+        for block in event.blocks():
             if block.type == "text" and block.text:
                 yield Message(text=block.text, subagent=subagent)
             elif block.type in ("tool_use", "server_tool_use"):
                 yield ToolUse(tool=block.name, summary=summarise(block.input), call_id=block.id, subagent=subagent)
 
-    def _result(self, event: _Event) -> Iterator[StreamEvent]:
+    def _result(self, event: Event) -> Iterator[StreamEvent]:
         for denial in event.permission_denials:
             yield Denied(tool=denial.tool_name, summary=summarise(denial.tool_input))
         # `subtype` stays "success" on an API error; error_max_turns and its kin are told by it alone.
         if event.is_error or event.subtype.startswith("error"):
             yield self._failure(event)
-        tokens = event.usage or _Tokens()
-        yield Done(
-            content=event.result,
-            usage=Usage(
-                tokens_in=tokens.input_tokens,
-                tokens_out=tokens.output_tokens,
-                tokens_cached=tokens.cache_read_input_tokens,
-                cost_usd=event.total_cost_usd,
-                turns=event.num_turns,
-            ),
-            session=event.session_id,
-        )
+        yield Done(content=event.result, usage=_usage(event), session=event.session_id)
 
-    def _failure(self, event: _Event) -> Failure:
-        status = event.api_error_status
+    def _failure(self, event: Event) -> Failure:
         reset = _RESET_EPOCH.search(event.result)
-        kind = ErrorKind.API
-        if status in _BUSY or reset or self._resets_at:
-            kind = ErrorKind.RATE_LIMIT
-        elif status in _REFUSED or "Invalid API key" in event.result or "Please run /login" in event.result:
-            kind = ErrorKind.AUTH
-        return Failure(
-            message=event.result or event.subtype,
-            error=kind,
-            status=status,
+        kind = ErrorKind.RATE_LIMIT if reset or self._resets_at else _KINDS.get(self._error)
+        return failure(
+            event.result or event.error_message or event.subtype,
+            status=event.api_error_status,
+            login=self._login,
+            kind=kind,
             resets_at=float(reset[1]) if reset else self._resets_at,
         )
 
 
-def _tool_results(event: _Event) -> Iterator[StreamEvent]:
-    if event.message is None or isinstance(event.message.content, str):
-        return
-    for block in event.message.content:
+def _usage(event: Event) -> Usage:
+    tokens = event.usage or Tokens()
+    return Usage(
+        tokens_in=tokens.input_tokens,
+        tokens_out=tokens.output_tokens,
+        tokens_cached=tokens.cache_read_input_tokens,
+        cost_usd=event.total_cost_usd,
+        turns=event.num_turns,
+    )
+
+
+def _tool_results(event: Event) -> Iterator[StreamEvent]:
+    for block in event.blocks():
         if block.type == "tool_result":
             yield ToolResult(output=as_text(block.content), call_id=block.tool_use_id, is_error=bool(block.is_error))
 
 
-def _retry(event: _Event) -> Retry:
+def _retry(event: Event) -> Retry:
     return Retry(
-        message=f"{event.error or 'error'} {event.error_status or ''}".strip(),
+        message=f"{event.error_name or 'error'} {event.error_status or ''}".strip(),
         attempt=event.attempt,
         delay_s=None if event.retry_delay_ms is None else event.retry_delay_ms / 1_000,
-        rate_limited=event.error_status in _BUSY,
+        rate_limited=event.error_status in BUSY,
     )

@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ class Translator(Protocol):
         """Translate one line; None says that it is no event of this CLI, hence plain text."""
         ...
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         """The output is over: say what is missing."""
         ...
 
@@ -42,11 +42,11 @@ class LineDecoder:
         """Give the held beginning of a plain line."""
         yield from self._translate(self._lines.pending_text())
 
-    def finish(self, stderr: str) -> Iterator[StreamEvent]:
+    def finish(self, stderr: str, side: str = "") -> Iterator[StreamEvent]:
         """Give what is left."""
         yield from self._translate(self._lines.finish())
         yield from self._hush()
-        yield from self._translator.end(stderr)
+        yield from self._translator.end(stderr, side)
 
     def _translate(self, lines: Iterable[Line]) -> Iterator[StreamEvent]:
         """Translate lines; neighbouring lines of text become one message, or a gigabyte makes millions of them."""
@@ -75,6 +75,60 @@ class LineDecoder:
             yield Message(text="")
 
 
+_Event = TypeVar("_Event")
+_Event_contra = TypeVar("_Event_contra", contravariant=True)
+
+
+class Ending(NamedTuple):
+    """What there is besides the output, once it is over."""
+
+    stderr: str = ""
+    side: str = ""
+    json: bool = False
+    """Whether any JSON event was seen; a CLI that fails early, or in text mode, prints none."""
+
+
+class Events(Protocol[_Event_contra]):
+    """Knows what one CLI's events mean, once they are read."""
+
+    def take(self, event: _Event_contra) -> Iterable[StreamEvent]:
+        """Translate one event."""
+        ...
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        """The output is over: say what is missing."""
+        ...
+
+
+class JsonTranslator(Generic[_Event]):
+    """Reads JSON lines into one CLI's own event type. Events of a shape that it does not know are passed over."""
+
+    def __init__(self, kind: type[_Event], events: Events[_Event], *, skip: tuple[bytes, ...] = ()) -> None:
+        self._decode = msgspec.json.Decoder(kind)
+        self._events = events
+        self._skip = skip
+        self._seen = False
+
+    def event(self, line: bytes) -> Iterable[StreamEvent] | None:
+        """Translate one line; a line that begins like one to skip is not even parsed."""
+        if self._skip and line.startswith(self._skip):
+            self._seen = True
+            return ()
+        try:
+            found = self._decode.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            if not is_event(line):
+                return None
+            self._seen = True
+            return ()
+        self._seen = True
+        return self._events.take(found)
+
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
+        """The output is over."""
+        return self._events.end(Ending(stderr, side, self._seen))
+
+
 class PlainText:
     """The translator of a CLI without JSON: every line is the assistant's."""
 
@@ -82,7 +136,7 @@ class PlainText:
         """No line is an event."""
         return
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
         """Nothing can be missing."""
         return ()
 
@@ -107,6 +161,11 @@ def as_text(value: object) -> str:
     if isinstance(value, Mapping):
         return as_text(value.get("text", ""))
     return "" if value is None else str(value)
+
+
+def uncached(total: int | None, cached: int | None) -> int | None:
+    """Return the tokens that were really sent, for a CLI that counts cached ones among them."""
+    return None if total is None else max(0, total - (cached or 0))
 
 
 def is_event(line: bytes) -> bool:

@@ -9,9 +9,13 @@ import msgspec
 from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
 from spool.engine.ports import Decoder
-from spool.harness.decoding import LineDecoder, is_event, summarise
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
+from spool.harness.trouble import failure
 
-_REJECTED = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
+_LOGIN = "sign in with 'opencode auth login', and see 'opencode models' for the models that --model can name"
+_REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
+# A refused tool is an error whose text opencode itself writes: nobody there to ask, or a rule of the user's.
+_REJECTED_TOOL = ("The user rejected permission", "The user has specified a rule which prevents")
 
 
 class OpenCode:
@@ -19,7 +23,12 @@ class OpenCode:
 
     name = "opencode"
     traits = Traits(
-        program="opencode", install="npm install -g opencode-ai", json=True, cost=True, question_tool="question"
+        program="opencode",
+        install="npm install -g opencode-ai",
+        json=True,
+        cost=True,
+        resume=True,
+        question_tool="question",
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
@@ -29,11 +38,13 @@ class OpenCode:
             argv += ["-m", request.model]
         if request.allow_all:
             argv.append("--auto")
+        if request.session:
+            argv += ["-s", request.session]
         return Invocation(argv=tuple(argv))
 
     def decoder(self) -> Decoder:
         """Return a fresh decoder."""
-        return LineDecoder(_Translator())
+        return LineDecoder(JsonTranslator(_Event, _Events()))
 
 
 class _Cache(msgspec.Struct):
@@ -81,42 +92,44 @@ class _Event(msgspec.Struct):
     sessionID: str = ""
 
 
-_DECODE = msgspec.json.Decoder(_Event)
-
-
-class _Translator:
+class _Events:
     def __init__(self) -> None:
         self._usage = Usage()
         self._turns = 0
         self._text = self._session = ""
-        self._saw_json = False
+        self._denied = False
 
-    def event(self, line: bytes) -> Iterable[StreamEvent] | None:
-        try:
-            event = _DECODE.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return () if is_event(line) else None
-        self._saw_json = True
+    def take(self, event: _Event) -> Iterable[StreamEvent]:
         self._session = event.sessionID or self._session
         part = event.part or _Part()
         match event.type:
             case "text" if part.text:
                 self._text = part.text
-                return [Message(text=part.text)]
+                yield Message(text=part.text)
             case "tool_use":
-                return list(_tool(part))
+                yield from self._tool(part)
             case "step_finish":
                 self._count(part)
             case "error":
-                return [_failure(event.error or _Error())]
-        return ()
+                yield _failure(event.error or _Error())
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:
-        for tool in _REJECTED.findall(stderr):
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        for tool in _REJECTED_STDERR.findall(ending.stderr) if not self._denied else ():
             yield Denied(tool=tool)
-        if self._saw_json:
+        if ending.json:
             usage = msgspec.structs.replace(self._usage, turns=self._turns)
             yield Done(content=self._text, usage=usage, session=self._session)
+
+    def _tool(self, part: _Part) -> Iterator[StreamEvent]:
+        """A tool is told once, when it is over: its use and its result in one event."""
+        state = part.state or _ToolState()
+        failed = state.status == "error"
+        told = summarise(state.input)
+        yield ToolUse(tool=part.tool, summary=told, call_id=part.callID)
+        yield ToolResult(output=state.error if failed else state.output, call_id=part.callID, is_error=failed)
+        if failed and state.error.startswith(_REJECTED_TOOL):
+            self._denied = True
+            yield Denied(tool=part.tool, summary=told)
 
     def _count(self, part: _Part) -> None:
         self._turns += 1
@@ -129,25 +142,15 @@ class _Translator:
         )
 
 
-def _tool(part: _Part) -> Iterator[StreamEvent]:
-    """A tool is told once, when it is over: its use and its result in one event."""
-    state = part.state or _ToolState()
-    yield ToolUse(tool=part.tool, summary=summarise(state.input), call_id=part.callID)
-    failed = state.status == "error"
-    yield ToolResult(output=state.error if failed else state.output, call_id=part.callID, is_error=failed)
-
-
 def _failure(error: _Error) -> Failure:
     data = error.data
-    kind = ErrorKind.API
-    if data.statusCode in (429, 529):
-        kind = ErrorKind.RATE_LIMIT
-    elif data.statusCode in (401, 403) or error.name == "ProviderAuthError":
-        kind = ErrorKind.AUTH
-    return Failure(
-        message=data.message or error.name,
-        error=kind,
+    unknown = error.name in ("ProviderAuthError", "ProviderModelNotFoundError", "UnknownError")
+    return failure(
+        data.message or error.name,
         status=data.statusCode,
+        # An unknown provider or model is an UnknownError of opencode's own server, without a status.
+        kind=ErrorKind.AUTH if unknown and data.statusCode is None else None,
+        login=_LOGIN,
         retry_after_s=_seconds(data.responseHeaders.get("retry-after")),
     )
 

@@ -12,7 +12,16 @@ from spool.engine.ports import Harness
 from spool.errors import UsageError
 
 ENTRY_POINTS = "spool.harnesses"
-_BUILT_IN = {"claude": "Claude", "opencode": "OpenCode"}
+_BUILT_IN = {
+    "aider": "Aider",
+    "claude": "Claude",
+    "codex": "Codex",
+    "copilot": "Copilot",
+    "gemini": "Gemini",
+    "opencode": "OpenCode",
+    "pi": "Pi",
+    "qwen": "Qwen",
+}
 
 Tables = Mapping[str, Mapping[str, Any]]
 """The `[harnesses.NAME]` tables of the settings."""

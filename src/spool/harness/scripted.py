@@ -55,6 +55,6 @@ class NativeEvents:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
-    def end(self, stderr: str) -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
         """Nothing can be missing."""
         return ()

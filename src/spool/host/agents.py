@@ -21,15 +21,19 @@ from spool.host.tail import Notifier, TailedFile
 
 _STDERR_TAIL = 1 << 16
 _KILL_S = 10.0
+_SIDE_LIMIT = 16 << 20
 
 
 class AgentProcess:
     """A running agent, as the engine sees it."""
 
-    def __init__(self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None]) -> None:
+    def __init__(
+        self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None], *, side_file: str = ""
+    ) -> None:
         self._output = output
         self._errors = errors
         self._order = order
+        self._side_file = side_file
         self._asked_to_die = False
         self.exit_code: int | None = None
         self.exited = False
@@ -63,6 +67,16 @@ class AgentProcess:
     def stderr_tail(self) -> str:
         """Return the end of standard error, cleaned."""
         return clean(self._errors.end(_STDERR_TAIL).decode("utf-8", "replace"))
+
+    def side_text(self) -> str:
+        """Return the end of the side file; an agent that ended early may have written none."""
+        if not self._side_file:
+            return ""
+        try:
+            with TailedFile(Path(self._side_file)) as side:
+                return side.end(_SIDE_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
 
 class AgentHost:
@@ -98,6 +112,10 @@ class AgentHost:
         """Return where the prompt of an iteration is kept."""
         return str(self._log(iteration, "prompt.md"))
 
+    def side_path(self, iteration: int) -> str:
+        """Return where an agent may put what does not go through its output."""
+        return str(self._log(iteration, "side"))
+
     def pause(self, *, on: bool) -> None:
         """Freeze or thaw the agent and all that it started."""
         if self._agent is not None and not self._agent.exited:
@@ -112,11 +130,13 @@ class AgentHost:
         prompt_file = self._new_file(iteration, "prompt.md", prompt.encode("utf-8", "surrogateescape"))
         output = self._new_file(iteration, "out", b"")
         errors = self._new_file(iteration, "err", b"")
+        if invocation.side_file:
+            Path(invocation.side_file).unlink(missing_ok=True)
         self._wake = wake
         notifier = Notifier(output, errors)
         try:
             with TailedFile(output) as out, TailedFile(errors) as err, self._watching(notifier):
-                agent = self._agent = AgentProcess(out, err, self._send)
+                agent = self._agent = AgentProcess(out, err, self._send, side_file=invocation.side_file)
                 added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
                 self._send(
                     Spawn(

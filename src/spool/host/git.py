@@ -70,5 +70,8 @@ async def find_repository(directory: Path, *, timeout_s: float) -> Repository | 
         return NoRepository("git is not installed")
     if found.exit_code:
         return NoRepository(one_line(found.errors.decode("utf-8", "replace")) or "this is not a git repository")
-    top, git_dir, common_dir, object_format = found.text.split("\n")
+    answers = found.text.split("\n")
+    if len(answers) != 4:
+        return NoRepository("its path has a line break in it, and git's answer cannot be told apart")
+    top, git_dir, common_dir, object_format = answers
     return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)

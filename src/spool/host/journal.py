@@ -10,10 +10,10 @@ import msgspec
 from spool.domain.events import Event, IterationEnded
 from spool.engine.ports import Clock
 from spool.host.files import FILE_MODE, naming, write_all
+from spool.host.records import encoded
 
 _READ = 1 << 18
 _TAIL = 1 << 22
-_ENCODE = msgspec.json.Encoder()
 _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
@@ -36,7 +36,7 @@ class JournalWriter:
         """Write one event; readers see it at once."""
         self._seq += 1
         stamped = msgspec.structs.replace(event, at=self._clock.now(), seq=self._seq, run_id=self._run_id)
-        line = (b"\n" if self._torn else b"") + _ENCODE.encode(stamped) + b"\n"
+        line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
         self._torn = True  # until all of it is written: a full disk takes half a line
         with naming(self._path):
             write_all(self._descriptor, line)

@@ -9,7 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +18,10 @@ import msgspec
 from spool.domain.state import Runner
 from spool.errors import LockedError
 from spool.host.files import FILE_MODE, make_folder
+from spool.host.identity import is_alive
+from spool.host.records import encoded
+
+_LOOKS = 100
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +54,7 @@ def _one(path: Path, holder: Holder) -> Iterator[None]:
         except BlockingIOError:
             raise _refusal(descriptor) from None
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        os.pwrite(descriptor, encoded(holder), 0)
         yield
         os.ftruncate(descriptor, 0)
     finally:
@@ -58,10 +62,9 @@ def _one(path: Path, holder: Holder) -> Iterator[None]:
 
 
 def _refusal(descriptor: int) -> LockedError:
-    for _ in range(20):  # the winner may not have written its name yet
-        try:
-            other = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
-        except msgspec.MsgspecError:
+    for _ in range(_LOOKS):
+        other = _named(descriptor)
+        if other is None:  # the winner has not written its name yet
             time.sleep(0.01)
             continue
         return LockedError(
@@ -70,6 +73,14 @@ def _refusal(descriptor: int) -> LockedError:
             hint=f"watch it with: spool {other.door} --status --change {other.change}",
         )
     return LockedError("another loop already runs here")
+
+
+def _named(descriptor: int) -> Holder | None:
+    """Return who has the lock, unless the name is that of a runner that died with it."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
+        return holder if is_alive(holder.runner) else None
+    return None
 
 
 def _key(place: Path) -> str:

@@ -3,14 +3,15 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from spool.domain.text import one_line
-from spool.errors import CommandFailed, CommandTimeout
+from spool.errors import CommandFailed, CommandNotRun, CommandTimeout
+from spool.host.files import write_all
 
 _TERM_GRACE_S = 0.3
 """git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
@@ -37,27 +38,31 @@ async def run_command(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
 ) -> Completed:
-    """Run a command and return its answer, whatever the exit code; end its whole group on timeout or cancellation."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=directory,
-        env=dict(env) if env is not None else None,
-        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(timeout_s):
-            output, errors = await process.communicate(stdin or None)
-    except TimeoutError:
-        raise CommandTimeout(
-            f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint="--command-timeout sets the limit"
-        ) from None
-    finally:
-        if process.returncode is None:
-            await asyncio.shield(_end(process))
-    return Completed(process.returncode or 0, output, errors)
+    """Run a command and return its answer, whatever the exit code; end its whole group on timeout or cancellation.
+
+    It reads from and writes to files and not pipes: a daemon that a hook starts holds a pipe open long after git exits.
+    """
+    with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=directory,
+            env=dict(env) if env is not None else None,
+            stdin=given,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                await process.wait()
+        except TimeoutError:
+            raise CommandTimeout(
+                f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint="--command-timeout sets the limit"
+            ) from None
+        finally:
+            if process.returncode is None:
+                await asyncio.shield(_end(process))
+        return Completed(process.returncode or 0, _content(output), _content(errors))
 
 
 async def checked(
@@ -69,15 +74,43 @@ async def checked(
     stdin: bytes = b"",
 ) -> Completed:
     """Run a command that is expected to succeed."""
-    done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
+    try:
+        done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
+    except OSError as error:
+        raise CommandNotRun(f"'{_name(argv)}' cannot be run: {error.strerror or error}") from error
     if done.exit_code:
         said = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
         raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {said}")
     return done
 
 
+@contextmanager
+def _memory_file(content: bytes = b"") -> Iterator[int]:
+    """Open a file that is nowhere on a disk, with some content to begin with."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("spool")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    try:
+        if content:
+            write_all(descriptor, content)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _content(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """TERM, a moment, KILL; never wait for a pipe that a grandchild may hold."""
+    """TERM, a moment, KILL."""
     for signum, grace_s in ((signal.SIGTERM, _TERM_GRACE_S), (signal.SIGKILL, 1.0)):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signum)

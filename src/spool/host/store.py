@@ -25,6 +25,7 @@ from spool.host.files import (
     replace_file,
     write_all,
 )
+from spool.host.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
 _GROWING = ("history.jsonl", "journal.jsonl", "context.md")
@@ -64,6 +65,9 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        for folder in (self.path.parent, self.path, self.logs):
+            if folder.is_symlink():
+                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
         make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
@@ -91,7 +95,7 @@ class StateFolder:
 
     def save(self, state: LoopState) -> None:
         """Replace the state, durably; link the folder back together if somebody removed it."""
-        data = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+        data = msgspec.json.format(encoded(state), indent=2) + b"\n"
         self._repair()
         replace_file(self._state, data)
         if self._mirror is not None:
@@ -100,7 +104,7 @@ class StateFolder:
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history, durably."""
         self._repair()
-        append_line(self._history, msgspec.json.encode(record))
+        append_line(self._history, encoded(record))
         self.link()
 
     def link(self) -> None:

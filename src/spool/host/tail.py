@@ -11,6 +11,7 @@ from typing import Self
 _IN_MODIFY = 0x2
 _IN_NONBLOCK_CLOEXEC = os.O_NONBLOCK | os.O_CLOEXEC
 _READ = 1 << 18
+_REMEMBERED = 64
 
 
 class TailedFile:
@@ -19,6 +20,7 @@ class TailedFile:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.offset = 0
+        self._last = b""
         self.truncated = False
 
     def __enter__(self) -> Self:
@@ -31,13 +33,17 @@ class TailedFile:
 
     def read(self) -> bytes:
         """Return what follows, or nothing; after a cut, begin again at the start."""
-        data = os.pread(self._descriptor, _READ, self.offset)
-        if not data and self.size < self.offset:
+        if self._was_cut():
             self.truncated = True
-            self.offset = 0
-            data = os.pread(self._descriptor, _READ, 0)
+            self.offset, self._last = 0, b""
+        data = os.pread(self._descriptor, _READ, self.offset)
         self.offset += len(data)
+        self._last = (self._last + data[-_REMEMBERED:])[-_REMEMBERED:]
         return data
+
+    def _was_cut(self) -> bool:
+        """Whether what was read last is gone; the file may have grown past it again since, so its size says little."""
+        return os.pread(self._descriptor, len(self._last), self.offset - len(self._last)) != self._last
 
     @property
     def size(self) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from spool.domain.outcome import Outcome, OutcomeKind
-from spool.domain.verdict import ExitCode, Finish, NextStory, Retry, Status, Tally, Verdict, Wait, judge_story
+from spool.domain.verdict import ExitCode, Finish, Limits, NextStory, Retry, Status, Tally, Verdict, Wait, judge_story
 
 COMPLETED = Outcome(kind=OutcomeKind.COMPLETED, exit_code=0)
 FAILED = Outcome(kind=OutcomeKind.FAILED, reason="tests are red", exit_code=0)
@@ -57,12 +57,12 @@ TABLE: list[tuple[str, Outcome, int, tuple[str, ...], Verdict]] = [
 def test_story_verdict(outcome: Outcome, retries: int, open_tasks: tuple[str, ...], verdict: Verdict) -> None:
     tally = Tally(run_iterations=1, waits_in_row=1)
     judged = judge_story(
-        outcome, tally, retries=retries, max_retries=3, open_tasks=open_tasks, now=0, jitter=lambda: 0.0
+        outcome, tally, Limits(), retries=retries, max_retries=3, open_tasks=open_tasks, now=0, jitter=lambda: 0.0
     )
     assert judged == verdict
 
 
 def test_no_retries_at_all() -> None:
     tally = Tally(run_iterations=1)
-    judged = judge_story(FAILED, tally, retries=0, max_retries=0, open_tasks=(), now=0, jitter=lambda: 0.0)
+    judged = judge_story(FAILED, tally, Limits(), retries=0, max_retries=0, open_tasks=(), now=0, jitter=lambda: 0.0)
     assert isinstance(judged, Finish)

@@ -13,6 +13,7 @@ from spool.domain.events import Event, RunEnded
 from spool.host.journal import JournalReader
 
 _TICK_S = 0.5
+_INTERRUPTED = 130
 
 
 class View(Protocol):
@@ -50,7 +51,12 @@ class Viewer:
     ) -> None:
         self._over = True
         self._grown.set()
-        self._thread.join()
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            # Nobody takes what the thread writes. All is saved, and Python's own way out would wait for the thread's
+            # hold on standard output, and then abort.
+            os._exit(_INTERRUPTED)
 
     def notice(self) -> None:
         """Something was written."""

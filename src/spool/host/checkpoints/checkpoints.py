@@ -71,6 +71,12 @@ class Checkpoints:
             return None
         return _checkpoint(snapshot, half_reverted=self._half_reverted() == self._owner)
 
+    async def saved(self) -> list[Checkpoint]:
+        """Return the checkpoints that loops hold in this working tree, of all its changes."""
+        found = [self._saved.load(name) for name in self._saved.names()]
+        marked = self._half_reverted()
+        return [_checkpoint(one, half_reverted=marked == one.name) for one in found if one]
+
     async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
         """Bring the working tree back; return what was discarded, or None if there was nothing to discard."""
         target = self._saved.load(self._owner)

@@ -1,0 +1,138 @@
+"""aider: text on standard output, and the conversation, with who said what, in a file beside.
+
+Its output cannot be told from the model's: banners, answers and the results of edits come in the same plain lines,
+wrapped at 80 columns. So what is printed is only shown; the promise and the errors are read from its chat history.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+
+from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.stream import Done, ErrorKind, Failure, Message, Retry, StreamEvent, Usage
+from spool.engine.ports import Decoder
+from spool.harness.lines import LineCutter
+from spool.harness.trouble import failure, incomplete
+
+_LOGIN = "set the API key of your provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and name it in --model"
+_ERROR_PRINTED = re.compile(rb"litellm\.(\w+):")
+_RETRY_PRINTED = re.compile(rb"Retrying in ([\d.]+) seconds")
+_ERROR = re.compile(r"^> litellm\.(?:[\w.]*\.)?(\w+): (.*?)\s*$", re.MULTILINE)
+_TOKENS = re.compile(r"^> Tokens: ([\d.,]+)([kM]?) sent,(?: [^\n]*?hit,)? ([\d.,]+)([kM]?) received\.", re.MULTILINE)
+_COST = re.compile(r"Cost: \$([\d.]+) message")
+_LINE_OF_AIDER = re.compile(r"^(?:> |#### |####\s*$)")
+_KINDS = {
+    "RateLimitError": ErrorKind.RATE_LIMIT,
+    "ServiceUnavailableError": ErrorKind.RATE_LIMIT,
+    "AuthenticationError": ErrorKind.AUTH,
+    "PermissionDeniedError": ErrorKind.AUTH,
+    "NotFoundError": ErrorKind.CONFIG,
+}
+_SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+class Aider:
+    """The harness for aider, which edits by what it writes and has no tools to refuse."""
+
+    name = "aider"
+    traits = Traits(
+        program="aider",
+        install="pipx install aider-chat",
+        cost=True,
+        allow_all=False,
+        leavings=(".aider*", "*/.aider*"),
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; yes to every question, or it would take the prompt on standard input for the answers."""
+        argv = [
+            "aider", "--no-pretty", "--no-stream", "--yes-always", "--no-check-update", "--no-analytics",
+            "--no-show-model-warnings", "--no-show-release-notes", "--no-gitignore", "--no-auto-commits",
+            "--no-dirty-commits", "--no-suggest-shell-commands", "--no-detect-urls", "--no-fancy-input",
+            "--message-file", request.prompt_path,
+        ]  # fmt: skip
+        if request.side_path:
+            argv += ["--chat-history-file", request.side_path, "--no-restore-chat-history"]
+        if request.model:
+            argv += ["--model", request.model]
+        return Invocation(argv=tuple(argv), stdin=Stdin.NOTHING, side_file=request.side_path)
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return _Decoder()
+
+
+class _Decoder:
+    def __init__(self) -> None:
+        self._lines = LineCutter()
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._error = b""
+
+    def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
+        text: list[str] = []
+        for line in self._lines.feed(chunk):
+            text.append(self._utf8.decode(line.data + b"\n" if line.ended else line.data))
+            if found := _ERROR_PRINTED.match(line.data):
+                self._error = found[1]
+            elif found := _RETRY_PRINTED.match(line.data):
+                yield from _shown(text)
+                limited = _KINDS.get(self._error.decode()) is ErrorKind.RATE_LIMIT
+                yield Retry(message=self._error.decode(), delay_s=float(found[1]), rate_limited=limited)
+        yield from _shown(text)
+
+    def pause(self) -> Iterator[StreamEvent]:
+        yield from ()
+
+    def finish(self, stderr: str, side: str = "") -> Iterator[StreamEvent]:  # noqa: ARG002 - the protocol's signature
+        for line in self._lines.finish():
+            yield Message(text=self._utf8.decode(line.data), partial=True, subagent=True)
+        yield Message(text="", subagent=True)
+        answers = list(_TOKENS.finditer(side))
+        error = next(reversed(list(_ERROR.finditer(side, answers[-1].end() if answers else 0))), None)
+        if error is not None:
+            yield _failure(error)
+        elif not answers:
+            yield incomplete("an answer")
+        yield Done(content=_last_answer(side, answers), usage=_usage(side, answers))
+
+
+def _shown(text: list[str]) -> Iterator[StreamEvent]:
+    """Give lines for a person to see; as a subagent's they promise nothing."""
+    if text:
+        yield Message(text="".join(text), partial=True, subagent=True)
+        text.clear()
+
+
+def _last_answer(side: str, answers: list[re.Match[str]]) -> str:
+    """Return what stands between the last line of aider's own and the tokens that the answer cost."""
+    if not answers:
+        return ""
+    lines = side[answers[-2].end() if len(answers) > 1 else 0 : answers[-1].start()].splitlines()
+    said: list[str] = []
+    for line in reversed(lines):
+        if _LINE_OF_AIDER.match(line) and any(said_line.strip() for said_line in said):
+            break
+        said.append(line)
+    return "\n".join(reversed(said)).strip()
+
+
+def _usage(side: str, answers: list[re.Match[str]]) -> Usage:
+    usage = Usage()
+    for answer in answers:
+        sent, sent_unit, received, received_unit = answer.groups()
+        cost = _COST.search(side, answer.end(), answer.end() + 80)
+        usage += Usage(
+            tokens_in=_number(sent, sent_unit),
+            tokens_out=_number(received, received_unit),
+            cost_usd=float(cost[1]) if cost else None,
+            turns=1,
+        )
+    return usage
+
+
+def _number(digits: str, unit: str) -> int:
+    return round(float(digits.replace(",", "")) * _SCALE[unit])
+
+
+def _failure(error: re.Match[str]) -> Failure:
+    return failure(error[2], login=_LOGIN, kind=_KINDS.get(error[1], ErrorKind.API))

@@ -1,0 +1,172 @@
+"""Codex: `codex exec --json`."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.engine.ports import Decoder
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
+from spool.harness.trouble import BUSY, failure, incomplete
+
+_LOGIN = "sign in with 'codex login', or set the key that ~/.codex/config.toml names for your provider"
+_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+)?(.*)", re.DOTALL)
+_STATUS = re.compile(r"(?:unexpected status|last status:) (\d{3})\b")
+_LIMITED = re.compile(r"hit your usage limit|is at capacity|rate limit reached", re.IGNORECASE)
+# What a command says inside codex's own sandbox; elsewhere it may mean anything, so it only counts without allow-all.
+_SANDBOX = ("Read-only file system", "Operation not permitted", "Permission denied")
+_NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
+
+
+class Codex:
+    """The harness for Codex."""
+
+    name = "codex"
+    traits = Traits(
+        program="codex",
+        install="npm install -g @openai/codex",
+        json=True,
+        resume=True,
+        question_tool="request_user_input",
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; `-` takes the prompt from standard input. A loop may run where there is no git."""
+        argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
+        if request.model:
+            argv += ["-m", request.model]
+        if request.allow_all:
+            argv.append("--dangerously-bypass-approvals-and-sandbox")
+        if request.session:
+            argv += ["resume", request.session]
+        return Invocation(argv=(*argv, "-"))
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return LineDecoder(JsonTranslator(_Event, _Events()))
+
+
+class _Item(msgspec.Struct):
+    id: str = ""
+    type: str = ""
+    text: str = ""
+    message: str = ""
+    command: str = ""
+    aggregated_output: str = ""
+    exit_code: int | None = None
+    status: str = ""
+    changes: list["_Change"] = []
+    tool: str = ""
+    query: str = ""
+
+
+class _Change(msgspec.Struct):
+    path: str = ""
+
+
+class _Tokens(msgspec.Struct):
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Error(msgspec.Struct):
+    message: str = ""
+
+
+class _Event(msgspec.Struct):
+    type: str
+    thread_id: str = ""
+    item: _Item | None = None
+    usage: _Tokens | None = None
+    message: str = ""
+    error: _Error | None = None
+
+
+class _Events:
+    def __init__(self) -> None:
+        self._session = self._text = self._error = ""
+        self._started: set[str] = set()
+        self._worked = self._over = False
+
+    def take(self, event: _Event) -> Iterable[StreamEvent]:
+        match event.type:
+            case "thread.started":
+                self._session = event.thread_id
+            case "item.started" if event.item is not None:
+                yield from self._begun(event.item)
+            case "item.completed" if event.item is not None:
+                yield from self._finished(event.item)
+            case "error":
+                yield from self._trouble(event.message)
+            case "turn.failed":
+                self._over = True
+                yield _failure(event.error.message if event.error else self._error)
+                yield Done(session=self._session)
+            case "turn.completed":
+                self._over = True
+                yield from self._done(event.usage or _Tokens())
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        if ending.json and not self._over:
+            yield _failure(self._error) if self._error else incomplete("the end of its turn")
+
+    def _begun(self, item: _Item) -> Iterator[StreamEvent]:
+        if item.type not in _NO_TOOLS:
+            self._started.add(item.id)
+            yield ToolUse(tool=item.tool or item.type, summary=_summary(item), call_id=item.id)
+
+    def _finished(self, item: _Item) -> Iterator[StreamEvent]:
+        if item.type == "agent_message" and item.text:
+            self._text = item.text
+            yield Message(text=item.text)
+        # An item of type error also appears when all is well, such as for a model that codex does not know.
+        if item.type in _NO_TOOLS:
+            return
+        if item.id not in self._started:
+            yield from self._begun(item)
+        failed = item.status in ("failed", "declined")
+        self._worked = self._worked or not failed
+        yield ToolResult(output=item.aggregated_output, call_id=item.id, is_error=failed)
+        if item.status == "declined":
+            yield Denied(tool=item.type, summary=_summary(item))
+        elif failed and any(word in item.aggregated_output[-2_000:] for word in _SANDBOX):
+            yield Denied(tool=item.type, summary=_summary(item), withheld=True)
+
+    def _trouble(self, message: str) -> Iterator[StreamEvent]:
+        retry = _RETRY.fullmatch(message)
+        if retry is None:
+            self._error = message
+            return
+        yield Retry(
+            message=retry[2].strip(" ()") or message,
+            attempt=int(retry[1]) if retry[1] else None,
+            rate_limited=_status(message) in BUSY,
+        )
+
+    def _done(self, tokens: _Tokens) -> Iterator[StreamEvent]:
+        if not self._worked:
+            # A command that its read-only sandbox refuses at once does not appear in the stream at all.
+            yield Denied(tool="whatever its sandbox does not allow", withheld=True)
+        usage = Usage(
+            tokens_in=uncached(tokens.input_tokens, tokens.cached_input_tokens),
+            tokens_out=tokens.output_tokens,
+            tokens_cached=tokens.cached_input_tokens,
+        )
+        yield Done(content=self._text, usage=usage, session=self._session)
+
+
+def _summary(item: _Item) -> str:
+    return item.command or ", ".join(change.path for change in item.changes) or item.query
+
+
+def _status(message: str) -> int | None:
+    found = _STATUS.search(message)
+    return int(found[1]) if found else None
+
+
+def _failure(message: str) -> StreamEvent:
+    limited = ErrorKind.RATE_LIMIT if _LIMITED.search(message) else None
+    return failure(message, status=_status(message), login=_LOGIN, kind=limited)

@@ -1,0 +1,171 @@
+"""GitHub Copilot CLI: `copilot --output-format json`, with what it used in a file beside."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.engine.ports import Decoder
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise, uncached
+from spool.harness.trouble import failure, incomplete
+
+_LOGIN = "run 'copilot' and '/login', or set COPILOT_GITHUB_TOKEN, GH_TOKEN or the COPILOT_PROVIDER_* variables"
+_NO_LOGIN = "No authentication information found"
+_KINDS = {
+    "rate_limit": ErrorKind.RATE_LIMIT,
+    "quota": ErrorKind.RATE_LIMIT,
+    "authentication": ErrorKind.AUTH,
+    "authorization": ErrorKind.AUTH,
+}
+# Two events for each few characters of an answer or of a tool's arguments: the whole message follows anyway.
+_DELTAS = (b'{"type":"assistant.message_delta"', b'{"type":"assistant.tool_call_delta"')
+
+
+class Copilot:
+    """The harness for Copilot CLI."""
+
+    name = "copilot"
+    traits = Traits(
+        program="copilot",
+        install="npm install -g @github/copilot",
+        json=True,
+        resume=True,
+        question_tool="ask_user",
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; the prompt goes by standard input, and the usage into a file."""
+        argv = ["copilot", "--no-auto-update", "--output-format", "json"]
+        if request.side_path:
+            argv += ["--usage-output-file", request.side_path]
+        if request.model:
+            argv += ["--model", request.model]
+        if request.allow_all:
+            argv.append("--allow-all")
+        if request.session:
+            argv.append(f"--resume={request.session}")
+        return Invocation(argv=tuple(argv), side_file=request.side_path)
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS))
+
+
+class _Result(msgspec.Struct):
+    content: str = ""
+
+
+class _Error(msgspec.Struct):
+    message: str = ""
+    code: str = ""
+
+
+class _Data(msgspec.Struct):
+    content: str = ""
+    toolCallId: str = ""
+    toolName: str = ""
+    arguments: Any = None
+    parentToolCallId: str | None = None
+    success: bool = True
+    result: _Result | None = None
+    error: _Error | None = None
+    errorType: str = ""
+    message: str = ""
+    statusCode: int | None = None
+    reason: str = ""
+
+
+class _Event(msgspec.Struct):
+    type: str
+    data: _Data | None = None
+    sessionId: str = ""
+    exitCode: int | None = None
+
+
+class _Spent(msgspec.Struct):
+    inputTokens: int = 0
+    outputTokens: int = 0
+    cacheReadTokens: int = 0
+
+
+class _Requests(msgspec.Struct):
+    count: int = 0
+
+
+class _Metrics(msgspec.Struct):
+    usage: _Spent = msgspec.field(default_factory=_Spent)
+    requests: _Requests = msgspec.field(default_factory=_Requests)
+
+
+class _UsageFile(msgspec.Struct):
+    modelMetrics: dict[str, _Metrics] = {}
+
+
+class _Events:
+    def __init__(self) -> None:
+        self._tools: dict[str, ToolUse] = {}
+        self._text = self._session = ""
+        self._error: _Data | None = None
+        self._exit_code: int | None = None
+
+    def take(self, event: _Event) -> Iterable[StreamEvent]:
+        data = event.data or _Data()
+        match event.type:
+            case "assistant.message" if data.content:
+                subagent = data.parentToolCallId is not None
+                self._text = self._text if subagent else data.content
+                yield Message(text=data.content, subagent=subagent)
+            case "tool.execution_start":
+                use = ToolUse(
+                    tool=data.toolName,
+                    summary=summarise(data.arguments),
+                    call_id=data.toolCallId,
+                    subagent=data.parentToolCallId is not None,
+                )
+                self._tools[data.toolCallId] = use
+                yield use
+            case "tool.execution_complete":
+                yield from self._tool_over(data)
+            case "assistant.turn_retry":
+                yield Retry(message=data.reason.replace("_", " "), rate_limited=data.reason == "rate_limit")
+            case "session.error":
+                self._error = data
+            case "result":
+                self._session, self._exit_code = event.sessionId, event.exitCode or 0
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        if self._error is not None and self._exit_code != 0:
+            error = self._error
+            kind = _KINDS.get(error.errorType)
+            yield failure(error.message, status=error.statusCode, login=_LOGIN, kind=kind)
+        elif ending.json and self._exit_code is None:
+            yield incomplete("a result event")
+        elif not ending.json and _NO_LOGIN in ending.stderr:
+            yield failure(f"{_NO_LOGIN}.", login=_LOGIN, kind=ErrorKind.AUTH)
+        if ending.json:
+            yield Done(content=self._text, usage=_usage(ending.side), session=self._session)
+
+    def _tool_over(self, data: _Data) -> Iterator[StreamEvent]:
+        use = self._tools.pop(data.toolCallId, ToolUse(tool="a tool"))
+        said = data.error.message if data.error else data.result.content if data.result else ""
+        yield ToolResult(output=said, call_id=data.toolCallId, is_error=not data.success)
+        if data.error is not None and data.error.code in ("denied", "rejected"):
+            yield Denied(tool=use.tool, summary=use.summary)
+
+
+def _usage(side: str) -> Usage:
+    try:
+        told = msgspec.json.decode(side.encode(), type=_UsageFile)
+    except msgspec.MsgspecError:
+        return Usage()  # an agent that was ended writes no such file
+    usage = Usage()
+    for model in told.modelMetrics.values():
+        usage += Usage(
+            tokens_in=uncached(model.usage.inputTokens, model.usage.cacheReadTokens),
+            tokens_out=model.usage.outputTokens,
+            tokens_cached=model.usage.cacheReadTokens,
+            turns=model.requests.count,
+        )
+    return usage

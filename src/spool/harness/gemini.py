@@ -1,0 +1,143 @@
+"""Gemini CLI: `gemini -o stream-json`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.text import one_line
+from spool.engine.ports import Decoder
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
+from spool.harness.trouble import failure, incomplete
+
+_LOGIN = "run 'gemini' once and sign in, or set GEMINI_API_KEY"
+_STATUS = re.compile(r'"code":\s*(\d{3})\b')
+# What gemini adds, in its own words, to an error 429; the status itself is gone by then.
+_LIMITED = ("Please wait and try again later", "You have exhausted your", "exceeded your current quota")
+_NO_LOGIN = ("Please set an Auth method", "When using Gemini API, you must specify", "authentication failed")
+_UNTRUSTED = "not running in a trusted directory"
+_TRUST = "start 'gemini' here once and trust the folder, or run with --allow-all"
+_EDITORS = {"write_file", "replace", "run_shell_command"}
+
+
+class Gemini:
+    """The harness for Gemini CLI."""
+
+    name = "gemini"
+    traits = Traits(
+        program="gemini",
+        install="npm install -g @google/gemini-cli",
+        json=True,
+        resume=True,
+        question_tool="ask_user",
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; the prompt goes by standard input. In a folder it does not trust it ignores `--yolo`."""
+        argv = ["gemini", "-o", "stream-json"]
+        if request.model:
+            argv += ["-m", request.model]
+        if request.allow_all:
+            argv += ["--yolo", "--skip-trust"]
+        if request.session:
+            argv += ["--resume", request.session]
+        return Invocation(argv=tuple(argv))
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return LineDecoder(JsonTranslator(_Event, _Events()))
+
+
+class _Error(msgspec.Struct):
+    type: str = ""
+    message: str = ""
+
+
+class _Stats(msgspec.Struct):
+    input: int | None = None
+    output_tokens: int | None = None
+    cached: int | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    session_id: str = ""
+    role: str = ""
+    content: str = ""
+    delta: bool = False
+    tool_name: str = ""
+    tool_id: str = ""
+    parameters: Any = None
+    status: str = ""
+    output: Any = None
+    error: _Error | None = None
+    message: str = ""
+    stats: _Stats | None = None
+
+
+class _Events:
+    def __init__(self) -> None:
+        self._session = ""
+        self._speaking = self._edited = self._over = False
+
+    def take(self, event: _Event) -> Iterable[StreamEvent]:
+        match event.type:
+            case "init":
+                self._session = event.session_id
+            case "message" if event.role == "assistant" and event.content:
+                self._speaking = event.delta
+                yield Message(text=event.content, partial=event.delta)
+            case "tool_use":
+                self._edited = self._edited or event.tool_name in _EDITORS
+                yield from self._hush()
+                yield ToolUse(tool=event.tool_name, summary=summarise(event.parameters), call_id=event.tool_id)
+            case "tool_result":
+                failed = event.status == "error"
+                said = event.error.message if event.error else as_text(event.output)
+                yield ToolResult(output=said, call_id=event.tool_id, is_error=failed)
+                if failed and event.error and event.error.type in ("policy_violation", "permission_denied"):
+                    yield Denied(tool=event.tool_id)
+            case "result":
+                self._over = True
+                yield from self._hush()
+                yield from self._result(event)
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        if ending.json and not self._over:
+            yield incomplete("a result event")
+        elif not ending.json:
+            yield from _refusal(ending.stderr)
+
+    def _hush(self) -> Iterator[StreamEvent]:
+        """End the message that came in pieces."""
+        if self._speaking:
+            self._speaking = False
+            yield Message(text="")
+
+    def _result(self, event: _Event) -> Iterator[StreamEvent]:
+        if event.status == "error":
+            yield _failure(event.error.message if event.error else "error")
+        elif not self._edited:
+            # Without --yolo it does not offer these tools to the model, and nothing says so.
+            yield Denied(tool="every tool that edits", withheld=True)
+        stats = event.stats or _Stats()
+        usage = Usage(tokens_in=stats.input, tokens_out=stats.output_tokens, tokens_cached=stats.cached)
+        yield Done(usage=usage, session=self._session)
+
+
+def _refusal(stderr: str) -> Iterator[StreamEvent]:
+    """Tell why it did not even start: it says so on standard error only."""
+    for line in stderr.splitlines():
+        if _UNTRUSTED in line:
+            yield failure(one_line(line, 400), login=_LOGIN, kind=ErrorKind.CONFIG, hint=_TRUST)
+        elif any(words in line for words in _NO_LOGIN):
+            yield failure(one_line(line, 400), login=_LOGIN, kind=ErrorKind.AUTH)
+
+
+def _failure(message: str) -> StreamEvent:
+    status = _STATUS.search(message)
+    limited = ErrorKind.RATE_LIMIT if any(words in message for words in _LIMITED) else None
+    return failure(message, status=int(status[1]) if status else None, login=_LOGIN, kind=limited)

@@ -1,0 +1,171 @@
+"""pi: `pi -p --mode json`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.text import one_line
+from spool.engine.ports import Decoder
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
+from spool.harness.trouble import BUSY, failure, incomplete
+
+_LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' tells what --model can name"
+_STATUS = re.compile(r"(\d{3})\b")
+_NO_LOGIN = re.compile(r"^(?:Error: )?(No API key found|Model .* not found|No models available)", re.MULTILINE)
+# Each update repeats the whole message so far, twice: an answer of 3 MB made 2.26 GB. What ends a message, a tool or
+# the run is told again in these others, the whole conversation in the last of them.
+_REPEATS = tuple(
+    b'{"type":"%s"' % kind
+    for kind in (b"message_update", b"tool_execution_update", b"message_start", b"turn_end", b"agent_end")
+)
+
+
+class Pi:
+    """The harness for pi, which has no permissions to give: it never asks."""
+
+    name = "pi"
+    traits = Traits(
+        program="pi",
+        install="npm install -g @mariozechner/pi-coding-agent",
+        json=True,
+        cost=True,
+        allow_all=False,
+        resume=True,
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; the prompt goes by standard input, `-p` stays."""
+        argv = ["pi", "-p", "--mode", "json"]
+        if request.model:
+            argv += ["--model", request.model]
+        if request.session:
+            argv += ["--session", request.session]
+        return Invocation(argv=tuple(argv))
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return LineDecoder(_Translator())
+
+
+class _Cost(msgspec.Struct):
+    total: float | None = None
+
+
+class _Tokens(msgspec.Struct):
+    input: int = 0
+    output: int = 0
+    cacheRead: int = 0
+    cost: _Cost = msgspec.field(default_factory=_Cost)
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str = ""
+    content: list[_Block] | str = ""
+    usage: _Tokens | None = None
+    stopReason: str = ""
+    errorMessage: str = ""
+
+
+class _Result(msgspec.Struct):
+    content: Any = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    id: str = ""
+    message: _Message | None = None
+    toolCallId: str = ""
+    toolName: str = ""
+    args: Any = None
+    result: _Result | None = None
+    isError: bool = False
+    attempt: int | None = None
+    delayMs: float | None = None
+    errorMessage: str = ""
+
+
+class _Translator:
+    """Passes the repetitions by, but for noting that the run came to its end."""
+
+    def __init__(self) -> None:
+        self._events = _Events()
+        self._json = JsonTranslator(_Event, self._events, skip=_REPEATS)
+
+    def event(self, line: bytes) -> Iterable[StreamEvent] | None:
+        if line.startswith(_REPEATS[-1]):
+            self._events.over = True
+        return self._json.event(line)
+
+    def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
+        return self._json.end(stderr, side)
+
+
+class _Events:
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._turns = 0
+        self._text = self._session = self._error = ""
+        self.over = False
+
+    def take(self, event: _Event) -> Iterable[StreamEvent]:
+        match event.type:
+            case "session":
+                self._session = event.id
+            case "message_end" if event.message is not None and event.message.role == "assistant":
+                yield from self._message(event.message)
+            case "tool_execution_start":
+                yield ToolUse(tool=event.toolName, summary=summarise(event.args), call_id=event.toolCallId)
+            case "tool_execution_end":
+                said = as_text(event.result.content) if event.result else ""
+                yield ToolResult(output=said, call_id=event.toolCallId, is_error=event.isError)
+            case "agent_start":
+                self.over = False
+            case "auto_retry_start":
+                delay_s = None if event.delayMs is None else event.delayMs / 1_000
+                limited = _status(event.errorMessage) in BUSY
+                yield Retry(message=event.errorMessage, attempt=event.attempt, delay_s=delay_s, rate_limited=limited)
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        found = _NO_LOGIN.search(ending.stderr) if not self.over else None
+        if self._error:
+            yield failure(self._error, status=_status(self._error), login=_LOGIN)
+        elif found:
+            said = ending.stderr[found.start() :].splitlines()[0]
+            yield failure(one_line(said, 400), login=_LOGIN, kind=ErrorKind.AUTH)
+        elif ending.json and not self.over:
+            yield incomplete("the end of its run")
+        if ending.json:
+            usage = msgspec.structs.replace(self._usage, turns=self._turns)
+            yield Done(content=self._text, usage=usage, session=self._session)
+
+    def _message(self, message: _Message) -> Iterator[StreamEvent]:
+        self._turns += 1
+        tokens = message.usage or _Tokens()
+        self._usage += Usage(
+            tokens_in=tokens.input,
+            tokens_out=tokens.output,
+            tokens_cached=tokens.cacheRead,
+            cost_usd=tokens.cost.total,
+        )
+        # It exits with 0 on an API error; a retry that succeeds takes the error back.
+        failed = message.stopReason in ("error", "aborted")
+        self._error = (message.errorMessage or message.stopReason) if failed else ""
+        blocks = [_Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content
+        text = "\n".join(block.text for block in blocks if block.type == "text" and block.text)
+        if text:
+            self._text = text
+            yield Message(text=text)
+
+
+def _status(message: str) -> int | None:
+    found = _STATUS.match(message)
+    return int(found[1]) if found else None

@@ -1,0 +1,78 @@
+"""Qwen Code: `qwen -o stream-json`, which is Claude's format with other habits."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent
+from spool.engine.ports import Decoder
+from spool.harness.claude import ClaudeEvents
+from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
+from spool.harness.stream_json import Event
+from spool.harness.trouble import failure
+
+_LOGIN = "run 'qwen' and '/auth', or set OPENAI_API_KEY and OPENAI_BASE_URL and pick 'openai' in ~/.qwen/settings.json"
+# An API error is told as if the model had said it, in a result that claims success, with exit code 0.
+_API_ERROR = re.compile(r"\[API Error: (?:(\d{3})\b)?.*\]\s*\Z", re.DOTALL)
+_EDITORS = {"edit", "write_file", "run_shell_command"}
+
+
+class Qwen:
+    """The harness for Qwen Code."""
+
+    name = "qwen"
+    traits = Traits(
+        program="qwen",
+        install="npm install -g @qwen-code/qwen-code",
+        json=True,
+        resume=True,
+        question_tool="ask_user_question",
+    )
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Say what to run; the prompt goes by standard input."""
+        argv = ["qwen", "-o", "stream-json"]
+        if request.model:
+            argv += ["-m", request.model]
+        if request.allow_all:
+            argv.append("--yolo")
+        if request.session:
+            argv += ["--resume", request.session]
+        return Invocation(argv=tuple(argv))
+
+    def decoder(self) -> Decoder:
+        """Return a fresh decoder."""
+        return LineDecoder(JsonTranslator(Event, _Events()))
+
+
+class _Events:
+    def __init__(self) -> None:
+        self._shared = ClaudeEvents(_LOGIN)
+        self._withheld = False
+
+    def take(self, event: Event) -> Iterable[StreamEvent]:
+        if event.tools is not None:
+            self._withheld = not _EDITORS.intersection(event.tools)
+        for told in self._shared.take(event):
+            match told:
+                case Message() if _API_ERROR.fullmatch(told.text):
+                    pass  # the result says it again
+                case Done():
+                    yield from self._done(told, event)
+                case _:
+                    yield told
+
+    def end(self, ending: Ending) -> Iterable[StreamEvent]:
+        return self._shared.end(ending)
+
+    def _done(self, done: Done, event: Event) -> Iterable[StreamEvent]:
+        if self._withheld:
+            yield Denied(tool="every tool that edits")
+        if event.error_message and "auth" in event.error_message:
+            yield failure(event.error_message, login=_LOGIN, kind=ErrorKind.AUTH)
+        elif found := _API_ERROR.search(done.content):
+            yield failure(found[0], status=int(found[1]) if found[1] else None, login=_LOGIN)
+        tokens_in = uncached(done.usage.tokens_in, done.usage.tokens_cached)
+        yield msgspec.structs.replace(done, usage=msgspec.structs.replace(done.usage, tokens_in=tokens_in))

@@ -1,0 +1,90 @@
+"""The event format that Claude Code calls stream-json; Qwen Code prints it too."""
+
+from typing import Any
+
+import msgspec
+
+
+class Block(msgspec.Struct):
+    """A part of a message: text, a tool's use or a tool's result."""
+
+    type: str = ""
+    text: str = ""
+    name: str = ""
+    id: str = ""
+    input: Any = None
+    content: Any = None
+    tool_use_id: str = ""
+    is_error: bool | None = None
+
+
+class Content(msgspec.Struct):
+    """A message of the model, or the results of its tools."""
+
+    content: list[Block] | str = ""
+
+
+class Tokens(msgspec.Struct):
+    """What was used."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+
+
+class Denial(msgspec.Struct):
+    """A tool that the agent was refused."""
+
+    tool_name: str = "a tool"
+    tool_input: Any = None
+
+
+class RateLimit(msgspec.Struct, rename={"resets_at": "resetsAt"}):
+    """Where an account stands with its limits."""
+
+    status: str = ""
+    resets_at: float | None = None
+
+
+class ErrorInfo(msgspec.Struct):
+    """An error as Qwen tells it."""
+
+    message: str = ""
+
+
+class Event(msgspec.Struct):
+    """One line."""
+
+    type: str
+    subtype: str = ""
+    message: Content | None = None
+    parent_tool_use_id: str | None = None
+    error: str | ErrorInfo | None = None
+    attempt: int | None = None
+    retry_delay_ms: float | None = None
+    error_status: int | None = None
+    rate_limit_info: RateLimit | None = None
+    result: str = ""
+    is_error: bool = False
+    api_error_status: int | None = None
+    num_turns: int | None = None
+    total_cost_usd: float | None = None
+    usage: Tokens | None = None
+    permission_denials: list[Denial] = []
+    session_id: str = ""
+    tools: list[str] | None = None
+
+    @property
+    def error_name(self) -> str:
+        """The error in Claude's words: one of a few names."""
+        return self.error if isinstance(self.error, str) else ""
+
+    @property
+    def error_message(self) -> str:
+        """The error in Qwen's words: a sentence."""
+        return self.error.message if isinstance(self.error, ErrorInfo) else ""
+
+    def blocks(self) -> list[Block]:
+        """Return the parts of the message."""
+        content = self.message.content if self.message is not None else []
+        return [Block(type="text", text=content)] if isinstance(content, str) else content

@@ -1,0 +1,25 @@
+"""Turns values into JSON, whatever a file name or an environment has put into them."""
+
+from typing import Any
+
+import msgspec
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encoded(value: msgspec.Struct) -> bytes:
+    """Return a value as JSON. What is no UTF-8, such as a file name of another age, is told with replacement marks."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(_readable(msgspec.to_builtins(value)))
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, list | tuple):
+        return [_readable(one) for one in value]
+    if isinstance(value, dict):
+        return {_readable(key): _readable(one) for key, one in value.items()}
+    return value

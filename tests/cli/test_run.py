@@ -1,0 +1,206 @@
+"""`spool run`, `spool stories` and `spool checkpoint` beyond the specification's scenarios."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.support import CHANGE, Scratch
+
+TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n- [ ] 1.2 Test\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
+COMPLETE = {"promise": "COMPLETE"}
+TICK = {"tick": 1}
+
+
+@pytest.fixture
+def stories(scratch: Scratch) -> Scratch:
+    (scratch.change / "tasks.md").write_text(TASKS)
+    scratch.git("commit", "--quiet", "--all", "--message", "two stories")
+    return scratch
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def types(events: list[dict[str, object]]) -> list[object]:
+    return [event["type"] for event in events]
+
+
+def test_complete_with_open_boxes_keeps_the_work_and_names_them(stories: Scratch) -> None:
+    stories.script([{"write": "a.txt", "text": "kept"}, TICK, COMPLETE], [TICK, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert "Reverted" not in types(events)
+    assert types(events).count("Retrying") == 1
+    prompt = (stories.run_state / "logs" / "0002.prompt.md").read_text()
+    assert "> You said COMPLETE, but these tasks are open: 1.2" in prompt
+    assert (stories.root / "a.txt").read_text() == "kept"
+
+
+def test_commit_stories_makes_one_commit_for_each(stories: Scratch) -> None:
+    stories.script([{"write": "form.txt", "text": "x"}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events("--commit-stories")
+    assert stories.git("log", "--format=%s", "-2").splitlines() == ["Story 2: Login", "Story 1: Form"]
+    commits = [event["commit"] for event in events if event["type"] == "StoryDone"]
+    assert commits == stories.git("log", "--format=%H", "-2").split()[::-1]
+    assert ".state" not in stories.git("ls-files")
+
+
+def stopped_in_story_one(stories: Scratch) -> None:
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    process = stories.start("run", CHANGE, "--harness", "scripted")
+    log = stories.run_state / "logs" / "0001.out"
+    wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    assert (stories.root / "half.txt").exists()
+
+
+def test_after_a_stop_the_story_starts_again_from_its_checkpoint(stories: Scratch) -> None:
+    stopped_in_story_one(stories)
+    assert json.loads(stories.spool("checkpoint", "list", "--json").stdout)["checkpoints"][0]["change"] == CHANGE
+    stories.script([], [{"run": ["test", "!", "-e", "half.txt"]}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert types(events).count("Reverted") == 1
+    assert types(events)[-1] == "RunEnded"
+    assert not (stories.root / "half.txt").exists()
+    assert "Complete" in types(events)
+
+
+def test_on_resume_keep_goes_on_from_the_tree_as_it_is(stories: Scratch) -> None:
+    stopped_in_story_one(stories)
+    stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events("--on-resume", "keep")
+    assert "Reverted" not in types(events)
+    assert (stories.root / "half.txt").exists()
+    assert "Complete" in types(events)
+
+
+def test_after_kill_9_the_same_command_goes_on_with_the_story(stories: Scratch) -> None:
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    process = stories.start("run", CHANGE, "--harness", "scripted")
+    log = stories.run_state / "logs" / "0001.out"
+    wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
+    process.kill()
+    process.wait()
+    stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert [event["story_id"] for event in events if event["type"] == "StoryProgress"] == ["1", "2"]
+    assert types(events).count("Reverted") == 1
+    records = [json.loads(line) for line in (stories.run_state / "history.jsonl").read_text().splitlines()]
+    assert [(record["iteration"], record["outcome"]) for record in records] == [
+        (1, "interrupted"),
+        (2, "completed"),
+        (3, "completed"),
+    ]
+
+
+def test_a_discarded_attempt_can_be_looked_at_and_brought_back(stories: Scratch) -> None:
+    stories.script(
+        [{"write": "idea.txt", "text": "a good idea\n"}, {"promise": "FAILED: tired"}], [{"tick": 2}, COMPLETE]
+    )
+    events = stories.run_events()
+    kept = next(event["kept_as"] for event in events if event["type"] == "Reverted")
+    assert kept in stories.spool("checkpoint", "list").stdout
+    assert "idea.txt" in stories.spool("checkpoint", "show", kept).stdout
+    assert "+a good idea" in stories.spool("checkpoint", "diff", kept).stdout
+    assert not (stories.root / "idea.txt").exists()
+    done = stories.spool("checkpoint", "restore", kept)
+    assert done.returncode == 0, done.stderr
+    assert (stories.root / "idea.txt").read_text() == "a good idea\n"
+    assert "is kept as" in done.stdout
+
+
+def test_an_unknown_attempt_is_an_error(stories: Scratch) -> None:
+    done = stories.spool("checkpoint", "show", "nothing")
+    assert done.returncode == 1
+    assert "spool checkpoint list" in done.stderr
+
+
+def test_stories_shows_what_is_done_and_what_is_next(stories: Scratch) -> None:
+    (stories.change / "tasks.md").write_text(TASKS.replace("[ ] 1.", "[x] 1.") + "- [?] 2.2 Ask\n")
+    told = stories.spool("stories", CHANGE).stdout
+    assert "done  1  Form" in told
+    assert "next  2  Login" in told
+    assert "[?] 2.2 Ask  (for a person)" in told
+    as_json = json.loads(stories.spool("stories", CHANGE, "--json").stdout)
+    assert (as_json["completed"], as_json["total"], as_json["next"]) == (1, 2, "2")
+    assert [story["complete"] for story in as_json["stories"]] == [True, False]
+
+
+def test_a_half_planned_change_is_reported_before_anything_is_written(stories: Scratch) -> None:
+    (stories.change / "tasks.md").unlink()
+    for words in (("run", CHANGE, "--harness", "scripted"), ("stories", CHANGE)):
+        done = stories.spool(*words)
+        assert done.returncode == 2
+        assert "half-planned" in done.stderr
+    assert not stories.run_state.exists()
+
+
+def test_run_needs_git(stories: Scratch) -> None:
+    import shutil
+
+    shutil.rmtree(stories.root / ".git")
+    stories.script([COMPLETE])
+    done = stories.run()
+    assert done.returncode == 1
+    assert "needs git" in done.stderr
+    assert not stories.run_state.exists()
+
+
+def test_nothing_is_left_to_do(stories: Scratch) -> None:
+    (stories.change / "tasks.md").write_text(TASKS.replace("[ ]", "[x]"))
+    stories.script([{"say": "The agent must not start."}])
+    done = stories.run("--json")
+    assert done.returncode == 0
+    assert "IterationStarted" not in done.stdout
+
+
+def test_learnings_survive_a_revert_and_are_named_in_every_prompt(stories: Scratch) -> None:
+    learnings = f".spool/.state/run/{CHANGE}/learnings.md"
+    stories.script(
+        [{"append": learnings, "text": "The port is 8080.\n"}, {"promise": "FAILED: no"}],
+        [{"tick": 2}, COMPLETE],
+        [TICK, COMPLETE],
+    )
+    stories.run_events()
+    assert (stories.root / learnings).read_text() == "The port is 8080.\n"
+    for iteration in (1, 2, 3):
+        assert learnings in (stories.run_state / "logs" / f"{iteration:04d}.prompt.md").read_text()
+
+
+def test_status_of_a_run(stories: Scratch) -> None:
+    stories.script([{"promise": "FAILED: no"}], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    stories.run()
+    told = stories.spool("run", "--status", "-c", CHANGE).stdout
+    assert "Story     2 Login (2 of 2)" in told
+    assert "1.2" in told
+    assert "failed" in told
+
+
+def test_a_rate_limit_spends_no_retry(stories: Scratch) -> None:
+    limited: list[dict[str, object]] = [
+        {"error": "slow down", "error_kind": "rate_limit", "retry_after_s": 1.0},
+        {"exit": 1},
+    ]
+    stories.script(limited, limited, [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events("--max-retries", "0")
+    assert types(events).count("Waiting") == 2
+    assert "Complete" in types(events)
+
+
+def test_the_json_reader_may_go_away(stories: Scratch) -> None:
+    stories.script([{"say": "x" * 100_000}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    reader = [sys.executable, "-c", "import sys; sys.stdin.readline()"]
+    process = stories.start("run", CHANGE, "--harness", "scripted", "--json", stdout=subprocess.PIPE)
+    subprocess.run(reader, stdin=process.stdout, check=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0

@@ -1,0 +1,164 @@
+"""Clocks that jump and processes that sleep: durations stay sane, and nothing times out at once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+
+import pytest
+
+from spool.domain.outcome import StopCause
+from spool.engine.iteration import TICK_S, Patience, Watch
+from tests.faults import invariants
+from tests.faults.machine import (
+    PROMISE,
+    end,
+    fake_agent,
+    process_state,
+    release,
+    running,
+    shell_agent,
+    told,
+    wait_until,
+)
+from tests.support import CHANGE, Scratch
+
+JUMPY = """
+import os, sys, time
+
+honest, jump = time.time, os.path.join(os.environ["HOME"], "jump")
+time.time = lambda: honest() + (float(os.environ["JUMP"]) if os.path.exists(jump) else 0)
+sys.argv[0] = "spool"
+from spool.cli.main import run
+
+sys.exit(run())
+"""
+"""Spool with a wall clock that jumps when a file appears."""
+
+
+def jumpy(scratch: Scratch, by_s: int, **env: str) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-c", JUMPY, "ralph", "Work", "--change", CHANGE, "--max-iterations", "4"]
+    return subprocess.Popen(
+        argv,
+        cwd=scratch.root,
+        env={**scratch.env, "JUMP": str(by_s), **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("by_s", [-3_600, 3_600])
+def test_a_wall_clock_that_jumps_in_an_iteration_changes_no_duration_and_ends_nothing(
+    scratch: Scratch, by_s: int
+) -> None:
+    fake_agent(scratch, "(here / 'jump').touch()\ntime.sleep(0.3)\nsay(PROMISE if iteration == 2 else '')")
+    runner = jumpy(scratch, by_s)
+    try:
+        assert runner.wait(60) == 0
+    finally:
+        runner.kill()
+        runner.wait()
+    for record in scratch.history():
+        assert 0 <= record["duration_s"] < 60
+        assert at(record["ended_at"]) >= at(record["started_at"])
+    assert [record["outcome"] for record in scratch.history()] == ["no promise", "completed"]
+    invariants.complete(scratch)
+
+
+def at(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)
+
+
+@pytest.mark.parametrize("by_s", [-3_600, 3_600])
+def test_a_wall_clock_that_jumps_in_a_pause_does_not_lengthen_it(scratch: Scratch, by_s: int) -> None:
+    shell_agent(scratch, f'[ "$SPOOL_ITERATION" = 4 ] && echo "{PROMISE}" || exit 1')
+    runner = jumpy(scratch, by_s, SPOOL_ERROR_PAUSE="2")
+    try:
+        wait_until(
+            lambda: any(event["type"] == "Waiting" for event in invariants.finished_lines(scratch, "journal.jsonl")),
+            "the pause",
+        )
+        release(scratch, "jump")
+        assert runner.wait(60) == 0
+    finally:
+        runner.kill()
+        runner.wait()
+
+
+def test_a_crash_before_a_jump_back_gives_no_negative_duration(scratch: Scratch) -> None:
+    fake_agent(scratch, "tell('ready')\ntime.sleep(1000)")
+    with running(scratch, "Work") as runner:
+        told(scratch, "ready")
+        runner.kill()
+        runner.wait()
+    release(scratch, "jump")
+    shell_agent(scratch, f"echo '{PROMISE}'")
+    again = jumpy(scratch, -3_600)
+    try:
+        assert again.wait(60) == 0
+    finally:
+        again.kill()
+        again.wait()
+    interrupted, completed = scratch.history()
+    assert interrupted["outcome"] == "interrupted"
+    assert interrupted["duration_s"] >= 0
+    assert at(interrupted["ended_at"]) >= at(interrupted["started_at"])
+    assert completed["outcome"] == "completed"
+
+
+def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_when_it_comes_back(
+    scratch: Scratch,
+) -> None:
+    fake_agent(scratch, "tell('ready')\nwait_for('go')\nsay(PROMISE)")
+    with running(scratch, "Work", "--idle-timeout", "5", "--iteration-timeout", "5") as runner:
+        told(scratch, "ready")
+        end(runner.pid, signal.SIGSTOP)
+        wait_until(lambda: process_state(runner.pid) == "T", "the runner to stop")
+        time.sleep(6)  # longer than both timeouts: the sleep is the experiment
+        end(runner.pid, signal.SIGCONT)
+        release(scratch, "go")
+        assert runner.wait(60) == 0
+    assert [record["outcome"] for record in scratch.history()] == ["completed"]
+
+
+class Hand:
+    """A clock that a test moves by hand."""
+
+    def __init__(self) -> None:
+        self.time_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.time_s
+
+    def now(self) -> datetime:
+        raise NotImplementedError
+
+    def jitter(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize(("silent", "cause"), [(True, StopCause.IDLE), (False, StopCause.WALL)], ids=["idle", "wall"])
+def test_a_minute_that_nobody_watched_counts_as_two_ticks(silent: bool, cause: StopCause) -> None:
+    clock = Hand()
+    watch = Watch(Patience(iteration_s=20, idle_s=10), clock)
+    clock.time_s += 60
+    watch.tick(heard=not silent)
+    assert watch.verdict(promised=False, printed=0) is None
+    ticks = 0
+    while watch.verdict(promised=False, printed=0) is None:
+        clock.time_s += TICK_S
+        watch.tick(heard=not silent)
+        ticks += 1
+    assert watch.verdict(promised=False, printed=0) is cause
+    assert ticks == (10 if silent else 20) / TICK_S - 2
+
+
+def test_a_clock_that_goes_back_takes_nothing_off() -> None:
+    clock = Hand()
+    watch = Watch(Patience(), clock)
+    clock.time_s -= 100
+    watch.tick(heard=False)
+    assert watch.elapsed_s == 0

@@ -1,0 +1,320 @@
+"""Repositories and gits that misbehave: nothing of theirs runs, nothing hangs, and the loop's history survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults import invariants
+from tests.faults.machine import PROMISE, fake_agent, marked, running, shell_agent, told, wait_until
+from tests.support import CHANGE, Scratch
+
+WORK = f'echo line >> work.txt\n[ "$SPOOL_ITERATION" = 3 ] && echo "{PROMISE}"\nexit 0'
+
+
+def outcomes(scratch: Scratch) -> list[str]:
+    return [record["outcome"] for record in scratch.history()]
+
+
+def warnings(scratch: Scratch) -> list[str]:
+    return [event["message"] for event in scratch.journal() if event["type"] == "Warning"]
+
+
+def put_git(scratch: Scratch, body: str) -> None:
+    """Put a git first on PATH that does something of its own; `$REAL` is the real one."""
+    path = scratch.bin / "git"
+    path.write_text(f"#!/bin/sh\nREAL={shutil.which('git')}\n{body}\n")
+    path.chmod(0o755)
+
+
+def test_nothing_that_the_repository_configures_is_run(scratch: Scratch) -> None:
+    marks = scratch.home / "marks"
+    marks.mkdir()
+    hooks = scratch.home / "hooks"
+    hooks.mkdir()
+    for name in ("pre-commit", "post-index-change", "reference-transaction", "post-checkout", "pre-auto-gc"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {marks}/hook-{name}\n")
+        (hooks / name).chmod(0o755)
+        shutil.copy(hooks / name, scratch.root / ".git" / "hooks" / name)
+
+    def leaves(name: str) -> str:
+        script = scratch.home / name
+        script.write_text(f"#!/bin/sh\ntouch {marks}/{name}\ncat\n")
+        script.chmod(0o755)
+        return str(script)
+
+    for key, value in {
+        "core.fsmonitor": leaves("fsmonitor"),
+        "core.hooksPath": str(hooks),
+        "core.pager": leaves("pager"),
+        "core.editor": leaves("editor"),
+        "core.askPass": leaves("askpass"),
+        "filter.x.clean": leaves("clean"),
+        "filter.x.smudge": leaves("smudge"),
+        "filter.x.process": leaves("process"),
+        "filter.x.required": "true",
+        "diff.external": leaves("external"),
+        "diff.x.textconv": leaves("textconv"),
+        "diff.x.command": leaves("diff-command"),
+        "merge.x.driver": leaves("merge"),
+        "credential.helper": leaves("credential"),
+        "gpg.program": leaves("gpg"),
+        "commit.gpgSign": "true",
+        "gc.auto": "1",
+    }.items():
+        scratch.git("config", key, value)
+        scratch.git("config", "--global", key, value)
+    (scratch.root / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work")
+    assert done.returncode == 0, done.stderr
+    assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    assert sorted(path.name for path in marks.iterdir()) == []
+
+
+def test_environment_that_points_git_elsewhere_is_not_obeyed(scratch: Scratch, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    subprocess.run(["git", "init", "--quiet", str(elsewhere)], env=scratch.env, check=True, timeout=60)
+    env = {"GIT_DIR": str(elsewhere / ".git"), "GIT_WORK_TREE": str(elsewhere), "GIT_INDEX_FILE": str(tmp_path / "i")}
+    shell_agent(scratch, WORK)
+    assert scratch.ralph("Work", env=env).returncode == 0
+    assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    assert not (elsewhere / ".git" / "spool").exists()
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_git_that_never_answers_ends_the_start_with_a_clear_error(scratch: Scratch) -> None:
+    put_git(scratch, "sleep 3600")
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", "--command-timeout", "1")
+    assert done.returncode == 1
+    assert "'git rev-parse' did not answer within 1 s" in done.stderr
+    assert not scratch.state.exists()
+
+
+def test_a_git_that_stops_answering_costs_a_warning_not_the_loop(scratch: Scratch) -> None:
+    put_git(scratch, f'[ -e {scratch.root}/work.txt ] && sleep 3600\nexec "$REAL" "$@"')
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", "--command-timeout", "1")
+    assert done.returncode == 0, done.stderr
+    assert len(scratch.history()) == 3
+    assert any("did not answer within 1 s" in warning for warning in warnings(scratch))
+    assert scratch.history()[0]["changed_files"] is None
+
+
+def test_a_git_that_ignores_the_request_to_end_is_ended_all_the_same(scratch: Scratch) -> None:
+    put_git(
+        scratch, f'[ -e {scratch.root}/work.txt ] && trap \'\' TERM && while :; do sleep 1; done\nexec "$REAL" "$@"'
+    )
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", "--command-timeout", "1", "--max-iterations", "1")
+    assert done.returncode == 3, done.stderr
+    wait_until(lambda: not marked(scratch), "the end of every git")
+
+
+def test_a_slow_git_is_waited_for(scratch: Scratch) -> None:
+    put_git(scratch, 'sleep 0.3\nexec "$REAL" "$@"')
+    shell_agent(scratch, WORK)
+    assert scratch.ralph("Work").returncode == 0
+    assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    assert not warnings(scratch)
+
+
+def test_a_stop_is_seen_while_git_takes_its_time(scratch: Scratch) -> None:
+    put_git(scratch, f'[ -e {scratch.root}/work.txt ] && touch {scratch.home}/slow && sleep 3600\nexec "$REAL" "$@"')
+    shell_agent(scratch, WORK)
+    with running(scratch, "Work", "--command-timeout", "1h") as runner:
+        told(scratch, "slow")
+        runner.terminate()
+        assert runner.wait(30) == 130
+    invariants.complete(scratch)
+    wait_until(lambda: not marked(scratch), "the end of every git")
+
+
+def test_a_git_that_exits_while_its_child_holds_its_pipes_is_not_waited_for(scratch: Scratch) -> None:
+    """As a hook does that starts a daemon, or `git gc` in the background."""
+    put_git(scratch, f'sleep 3600 & echo $! >> {scratch.home}/children\nexec "$REAL" "$@"')
+    shell_agent(scratch, WORK)
+    try:
+        done = scratch.ralph("Work", "--command-timeout", "20")
+        assert done.returncode == 0, done.stderr
+        assert not warnings(scratch)
+        assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    finally:
+        for pid in (scratch.home / "children").read_text().split():
+            subprocess.run(["kill", pid], check=False, capture_output=True)
+
+
+def test_a_git_that_vanishes_costs_a_warning_not_the_loop(scratch: Scratch) -> None:
+    put_git(scratch, 'exec "$REAL" "$@"')
+    for tool in ("sh", "rm", "echo"):
+        (scratch.bin / tool).symlink_to(shutil.which(tool) or tool)
+    shell_agent(scratch, f"rm -f {scratch.bin}/git\n{WORK}")
+    done = scratch.ralph("Work", env={"PATH": str(scratch.bin)})
+    assert done.returncode == 0, done.stderr
+    assert len(scratch.history()) == 3
+    assert any("git" in warning for warning in warnings(scratch))
+
+
+def test_without_git_the_loop_works_and_says_what_is_missing(scratch: Scratch) -> None:
+    for tool in ("sh", "echo"):
+        (scratch.bin / tool).symlink_to(shutil.which(tool) or tool)
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", env={"PATH": str(scratch.bin)})
+    assert done.returncode == 0, done.stderr
+    assert warnings(scratch) == ["changes are not counted: git is not installed"]
+
+
+def test_a_lock_on_the_index_is_left_alone_and_hinders_no_counting(scratch: Scratch) -> None:
+    lock = scratch.root / ".git" / "index.lock"
+    lock.write_text("somebody's")
+    shell_agent(scratch, WORK)
+    assert scratch.ralph("Work").returncode == 0
+    assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    assert lock.read_text() == "somebody's"
+
+
+def test_a_lock_on_the_index_costs_a_commit_but_not_the_loop(scratch: Scratch) -> None:
+    lock = scratch.root / ".git" / "index.lock"
+    lock.write_text("somebody's")
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", "--auto-commit")
+    assert done.returncode == 0, done.stderr
+    assert lock.read_text() == "somebody's"
+    assert any("index.lock" in warning for warning in warnings(scratch))
+    assert [record["commit"] for record in scratch.history()] == [None, None, None]
+
+
+@pytest.mark.parametrize("kind", ["no commits", "detached", "bare", "no repository", "subfolder", "worktree", "sha256"])
+def test_every_kind_of_repository_works(scratch: Scratch, tmp_path: Path, kind: str) -> None:
+    root = scratch.root
+    if kind in ("no commits", "no repository", "bare", "sha256"):
+        shutil.rmtree(root / ".git")
+    if kind == "no commits":
+        scratch.git("init", "--quiet")
+    elif kind == "sha256":
+        scratch.git("init", "--quiet", "--object-format=sha256")
+    elif kind == "detached":
+        scratch.git("checkout", "--quiet", "--detach")
+    elif kind == "bare":
+        scratch.git("init", "--quiet", "--bare", ".")
+    elif kind == "subfolder":
+        root = scratch.root / "deep" / "inside"
+        shutil.copytree(scratch.root / ".spool", root / ".spool")
+    elif kind == "worktree":
+        root = tmp_path / "other"
+        scratch.git("worktree", "add", "--quiet", str(root))
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work", cwd=root)
+    assert done.returncode == 0, done.stderr
+    state = root / ".spool" / ".state" / "ralph" / CHANGE
+    history = [json.loads(line) for line in (state / "history.jsonl").read_text().splitlines()]
+    counted = None if kind in ("bare", "no repository") else 1
+    assert [record["changed_files"] for record in history] == [counted] * 3
+    if counted:
+        assert ".state" not in subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=all"],
+            cwd=root, env=scratch.env, capture_output=True, text=True, check=True, timeout=60,
+        ).stdout  # fmt: skip
+
+
+def test_a_repository_that_git_refuses_is_not_used(scratch: Scratch) -> None:
+    """Somebody else's repository: plain git says no, and Spool obeys."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give the repository to somebody else")
+    for path in (scratch.root, scratch.root / ".git"):
+        os.chown(path, 65_534, 65_534)
+    shell_agent(scratch, WORK)
+    done = scratch.ralph("Work")
+    assert done.returncode == 0, done.stderr
+    assert "dubious ownership" in warnings(scratch)[0]
+    assert not (scratch.root / ".git" / "spool").exists()
+
+
+def test_a_path_with_odd_characters_works(tmp_path: Path, scratch: Scratch) -> None:
+    for number, name in enumerate(["with space", "line\nbreak", "qu'o\"te$(touch X)", os.fsdecode(b"not-utf8-\xff")]):
+        root = tmp_path / name
+        shutil.copytree(scratch.root, root)
+        shell_agent(scratch, WORK)
+        done = scratch.ralph("Work", cwd=root)
+        assert done.returncode == 0, (name, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert not (root / "X").exists(), number
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "git clean -fdxq",
+        "git gc --quiet --prune=now",
+        "git reset --quiet --hard HEAD",
+        "git stash --include-untracked --quiet; git stash drop --quiet",
+        "rm -rf .spool/.state",
+        "rm -rf .git/spool",
+        "rm -rf .git/spool/shadow/*/objects",
+        "git checkout --quiet -B other; git commit --quiet --allow-empty -m x",
+        "git -c gc.reflogExpire=now gc --quiet --aggressive --prune=now",
+    ],
+)
+def test_what_an_agent_does_to_the_repository_costs_no_history(scratch: Scratch, attack: str) -> None:
+    shell_agent(scratch, f"{attack} >&2\n{WORK.replace('= 3', '= 4')}")
+    done = scratch.ralph("Work", "--max-iterations", "2")
+    assert done.returncode == 3, done.stderr
+    done = scratch.ralph("Work", "--max-iterations", "5")
+    assert done.returncode == 0, done.stderr
+    assert [record["iteration"] for record in scratch.history()] == [1, 2, 3, 4]
+    started = [event["iteration"] for event in scratch.journal() if event["type"] == "IterationStarted"]
+    assert started == [1, 2, 3, 4]
+    assert scratch.load_state()["status"] == "done"
+    invariants.complete(scratch)
+
+
+def test_a_reset_to_a_commit_before_the_change_ends_the_run_with_a_clear_error(scratch: Scratch) -> None:
+    scratch.git("commit", "--quiet", "--allow-empty", "--message", "later")
+    first = scratch.git("rev-list", "--max-parents=0", "HEAD").strip()
+    empty = scratch.git("commit-tree", "-m", "empty", scratch.git("mktree", "--missing").strip() or f"{first}^{{tree}}")
+    shell_agent(scratch, f"git reset --quiet --hard {empty.strip()} >&2")
+    done = scratch.ralph("Work", "--max-iterations", "3")
+    assert done.returncode == 2, done.stdout
+    assert f"there is no change '{CHANGE}' any more" in done.stderr
+    assert outcomes(scratch) == ["no promise"]
+    assert scratch.load_state()["status"] == "stopped"
+    invariants.complete(scratch)
+
+
+def test_context_survives_a_clean(scratch: Scratch) -> None:
+    fake_agent(
+        scratch,
+        """
+tell(f"prompt{iteration}", sys.stdin.read())
+subprocess.run(["git", "clean", "-fdxq"])
+say(PROMISE if iteration == 2 else "")
+""",
+    )
+    assert scratch.ralph("--add-context", "The port is 8080").returncode == 0
+    assert scratch.ralph("Work").returncode == 0
+    assert "The port is 8080" in told(scratch, "prompt2")
+
+
+def test_file_names_of_every_kind_are_counted(scratch: Scratch) -> None:
+    fake_agent(
+        scratch,
+        """
+names = [b"\\xff\\xfe", b"new\\nline", b"tab\\there", b"\\x1b]2;title\\x07", b"-rf", b'qu"ote', b"n" * 255]
+for name in [*names, "\\u202eevil".encode()]:
+    with open(name, "wb") as file:
+        file.write(b"x")
+say(PROMISE)
+""",
+    )
+    done = scratch.ralph("Work")
+    assert done.returncode == 0, done.stderr
+    [record] = scratch.history()
+    assert record["changed_files"] == 8
+    assert "new\nline" in record["files"]
+    assert scratch.ralph("--status", "--json").returncode == 0

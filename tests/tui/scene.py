@@ -207,7 +207,7 @@ def half_way() -> list[Event]:
         RunStarted(change=CHANGE, harness="claude", model="sonnet", limits=Limits(), iteration=0),
         Warned(message="design.pdf is larger than 100 MB: it is neither saved nor touched"),
         progress("1", "Tokens", 1),
-        CheckpointSaved(story_id="1", name="001-01_add-auth"),
+        CheckpointSaved(story_id="1", tree="4b825dc642cb"),
         begun(1),
         *said(
             "1",
@@ -222,7 +222,7 @@ def half_way() -> list[Event]:
         CheckpointDropped(story_id="1"),
         StoryDone(story_id="1", title="Tokens"),
         progress("2", "Check requests", 2),
-        CheckpointSaved(story_id="2", name="001-01_add-auth"),
+        CheckpointSaved(story_id="2", tree="4b825dc642cb"),
         begun(2),
         *said(
             "2",

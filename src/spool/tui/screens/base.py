@@ -15,6 +15,7 @@ class SpoolScreen(Screen[None]):
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """What the help says of this screen's own keys."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-medium"), (120, "-wide")]  # noqa: RUF012 - Textual's own form
+    AUTO_FOCUS = ""  # each screen says itself where the keys go; Textual would open the first tab with its focus
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("t", "app.theme", "Theme", show=False),
@@ -24,6 +25,11 @@ class SpoolScreen(Screen[None]):
     def __init__(self, client: Client) -> None:
         super().__init__()
         self.client = client
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is anything left to show something on: an answer may come after the screen has gone."""
+        return self.is_attached and self.is_running and bool(self.children)
 
     def action_help(self) -> None:
         """Show the keys."""

@@ -103,6 +103,7 @@ class LoopScreen(SpoolScreen):
     def on_mount(self) -> None:
         """Begin to follow the journal."""
         self.query_one("#message").display = False
+        self.query_one("#agent-text").focus()
         self.run_worker(Bridge(self._feed, self._progress, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
         self._learn()
@@ -151,6 +152,8 @@ class LoopScreen(SpoolScreen):
 
     def _tick(self) -> None:
         """Once a second: the clock, the boxes, and a stop that nobody answers."""
+        if not self.is_there:
+            return
         if self._asked_at is not None and not self._over and time.monotonic() - self._asked_at >= HINT_AFTER_S:
             self._tell(f"The loop has not stopped yet. To force-quit, press q {_times(self._stop_key.left)} more.")
         self.query_one(Meter).show(self._progress)
@@ -172,7 +175,7 @@ class LoopScreen(SpoolScreen):
 
     def _paint(self) -> None:
         self._painting = False
-        if not self.is_mounted or not self.is_attached:
+        if not self.is_there:
             return
         view = self.view
         self._paint_name()
@@ -224,11 +227,11 @@ class LoopScreen(SpoolScreen):
     @work(exclusive=True, group="diff")
     async def _compare(self, view: StoryView) -> None:
         try:
-            diff = await self.client.diff(self._loop, view.id)
+            blocks = reports.changes(await self.client.diff(self._loop, view.id), view)
         except (SpoolError, OSError) as error:
-            self.query_one("#changes-text", PagedView).show(BlockPages([reports.failure(str(error))]), stay=True)
-            return
-        self.query_one("#changes-text", PagedView).show(BlockPages(reports.changes(diff, view)), stay=True)
+            blocks = [reports.failure(str(error))]
+        if self.is_there:
+            self.query_one("#changes-text", PagedView).show(BlockPages(blocks), stay=True)
 
     @work(exclusive=True, group="log")
     async def _read_log(self, view: StoryView) -> None:
@@ -251,9 +254,10 @@ class LoopScreen(SpoolScreen):
 
     @on(Tabbed.TabActivated)
     def _shown(self, event: Tabbed.TabActivated) -> None:
-        self._diffed_at = 0.0
-        event.pane.query_one(PagedView).focus()
-        self._paint()
+        if event.pane.id == event.tabbed_content.active:  # not one that was left again in the meantime
+            self._diffed_at = 0.0
+            event.pane.query_one(PagedView).focus()
+            self._paint()
 
     @on(StoryStrip.Picked)
     def _picked(self, event: StoryStrip.Picked) -> None:

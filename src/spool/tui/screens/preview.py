@@ -61,6 +61,7 @@ class PreviewScreen(SpoolScreen):
     def on_mount(self) -> None:
         """Read the change."""
         self.query_one("#notice").display = False
+        self.query_one("#proposal-text").focus()
         self._read()
 
     @work(exclusive=True, group="read")
@@ -69,6 +70,8 @@ class PreviewScreen(SpoolScreen):
             found = await self.client.preview(self._change)
         except SpoolError as error:
             self.complain(error)
+            return
+        if not self.is_there:
             return
         self.query_one("#name", Static).update(f"Spool · {found.change} · {one_line(found.title)}")
         notice = self.query_one("#notice", Static)
@@ -89,7 +92,8 @@ class PreviewScreen(SpoolScreen):
         self._text("prompt", plain(prompt) or [_none("every story is complete")])
 
     def _text(self, name: str, blocks: list[Block]) -> None:
-        self.query_one(f"#{name}-text", PagedView).show(BlockPages(blocks))
+        if self.is_there:
+            self.query_one(f"#{name}-text", PagedView).show(BlockPages(blocks))
 
     def action_step(self, by: int) -> None:
         """Go to another tab."""
@@ -97,6 +101,8 @@ class PreviewScreen(SpoolScreen):
 
     @on(Tabbed.TabActivated)
     def _shown(self, event: Tabbed.TabActivated) -> None:
+        if event.pane.id != event.tabbed_content.active:
+            return
         if event.pane.id == "settings":
             self.query_one("#harness", Input).focus()
             return

@@ -63,9 +63,8 @@ class ResultScreen(Screen[str | None]):
         table: DataTable[Text] = self.query_one(DataTable)
         row = table.cursor_row
         table.clear(columns=True)
-        table.add_columns(
-            *(Text(name, justify="left" if place < _NAMES else "right") for place, name in enumerate(_COLUMNS))
-        )
+        for place, name in enumerate(_COLUMNS):
+            table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
         for story in self._progress.stories.values():
             table.add_row(*self._row(story, max(12, self.size.width - _FIXED)), key=story.id)
         table.move_cursor(row=row)

@@ -75,7 +75,7 @@ class SelectionScreen(SpoolScreen):
         self._show()
 
     def _show(self) -> None:
-        if self._rows is None:
+        if self._rows is None or not self.is_there:
             return
         wanted = self.query_one("#filter", Input).value.strip().lower()
         shown = [row for row in self._rows if wanted in f"{row.id} {row.title}".lower()]

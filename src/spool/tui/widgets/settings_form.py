@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Checkbox, Input, Label, Static
@@ -25,6 +26,14 @@ _CHOICES = {
     "keep": "After a stop, go on from the tree as it is, not from the checkpoint",
     "commit_stories": "Commit the work of each finished story",
 }
+
+
+class _Choice(Checkbox):
+    """A box that is empty while it is not ticked; Textual only dims the tick, which nobody sees without colour."""
+
+    @property
+    def _button(self) -> Content:
+        return Content("[x]" if self.value else "[ ]")
 
 
 class SettingsForm(VerticalScroll):
@@ -63,7 +72,7 @@ class SettingsForm(VerticalScroll):
                 yield Input(_shown(getattr(self._settings, name)), id=name, suggester=suggester, compact=True)
         for name, label in _CHOICES.items():
             chosen = self._settings.on_resume == "keep" if name == "keep" else bool(getattr(self._settings, name))
-            yield Checkbox(label, chosen, id=name, compact=True)
+            yield _Choice(label, chosen, id=name, compact=True)
         yield Static(id="problem", markup=False)
 
     def complain(self, problem: str) -> None:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from spool.host.checkpoints.checkpoints import Checkpoints
@@ -62,7 +63,7 @@ async def _measure(base: Path, files: int) -> int:
         _touch(top, files, f"{number}")
         stash.append(_git_timed(top, "stash", "-q", "-u"))
         pop.append(_git_timed(top, "stash", "pop", "-q"))
-        revert.append(await _timed(lambda: checkpoints.revert(saved)))
+        revert.append(await _timed(partial(checkpoints.revert, saved)))
         _touch(top, files, f"kept {number}")
         dirty.append(await _timed(lambda: checkpoints.save("dirty")))
         saved = await checkpoints.save("settled")

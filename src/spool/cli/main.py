@@ -15,14 +15,15 @@ from spool.errors import SpoolError
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
-    "harness": ("spool.cli.harness:harness", "Show the agents, and check whether one works here."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
+    "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, on a full screen."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a loop that runs elsewhere."),
     "logs": ("spool.cli.attach:logs", "Print what a loop has shown so far."),
     "stop": ("spool.cli.stop:stop", "Stop loops, and wait until they are gone."),
+    "harness": ("spool.cli.harness:harness", "Show the agents, and check whether one works here."),
     "config": ("spool.cli.config:config", "Show the settings in force, and where each comes from."),
     "demo": ("spool.cli.demo:demo", "Watch a whole loop in a scratch repository: no agent, no key."),
 }
@@ -57,12 +58,24 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     table=_COMMANDS,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="spool", message="%(prog)s %(version)s")
-def spool() -> None:
-    """Run coding agents in a loop, unattended, until the work is really done."""
+@click.pass_context
+def spool(ctx: click.Context) -> int | None:
+    """Run coding agents in a loop, unattended, until the work is really done.
+
+    Without a command, on a terminal, the screen opens: `spool tui`.
+    """
+    if ctx.invoked_subcommand is not None:
+        return None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.exceptions.NoArgsIsHelpError(ctx)
+    from spool.cli.tui import show
+
+    return show(None, {})
 
 
 def run(command: click.Command = spool, name: str = "spool") -> int:

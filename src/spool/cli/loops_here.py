@@ -1,0 +1,65 @@
+"""Which changes there are, and what their loops do or did."""
+
+from contextlib import suppress
+from datetime import datetime
+
+from spool.domain.change import ChangeInfo
+from spool.domain.state import LoopState
+from spool.domain.verdict import Status
+from spool.errors import SpoolError
+from spool.host.identity import is_alive
+from spool.host.store import StateFolder
+from spool.sources.project import Project
+from spool.tui.client import ChangeRow, LoopRef
+
+_DOORS = ("run", "ralph")
+
+
+def rows(project: Project) -> list[ChangeRow]:
+    """Return the active changes, those with a running loop first."""
+    found = [_row(project, info) for info in project.changes()]
+    return sorted(found, key=lambda row: (not row.running, row.id))
+
+
+def _row(project: Project, info: ChangeInfo) -> ChangeRow:
+    door, state = _latest(project, info.id)
+    running = state is not None and _runs(state)
+    status, reason = (str(state.status), state.reason) if state else ("", "")
+    if state is not None and state.status is Status.RUNNING and not running:
+        status, reason = str(Status.STOPPED), "its runner died"
+    return ChangeRow(
+        id=info.id,
+        source=info.source,
+        title=info.title,
+        done=info.done,
+        total=info.total,
+        status=status,
+        reason=reason,
+        active_at=state.updated_at if state else None,
+        running=running,
+        loop=_ref(project, door, info.id, state) if state else None,
+    )
+
+
+def _latest(project: Project, change: str) -> tuple[str, LoopState | None]:
+    """Return the loop that runs, else the one that was active last."""
+    found: list[tuple[bool, datetime, str, LoopState]] = []
+    for door in _DOORS:
+        with suppress(SpoolError, OSError):  # a state that cannot be read is the runner's to report
+            state = StateFolder(project.state / door / change).load()
+            if state is not None:
+                found.append((_runs(state), state.updated_at, door, state))
+    if not found:
+        return "", None
+    _, _, door, state = max(found, key=lambda one: one[:2])
+    return door, state
+
+
+def _runs(state: LoopState) -> bool:
+    return state.status is Status.RUNNING and is_alive(state.runner)
+
+
+def _ref(project: Project, door: str, change: str, state: LoopState) -> LoopRef:
+    return LoopRef(
+        door=door, change=change, root=str(project.root), pid=state.runner.pid, start_time=state.runner.start_time
+    )

@@ -1,0 +1,278 @@
+"""The machine behind the screen: what `spool.tui.client.Client` asks for."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from spool.cli.loops_here import rows
+from spool.domain.prompt import StoryPrompt, build_story_prompt
+from spool.domain.settings import Layer, Settings, merge
+from spool.domain.story import StoryList, parse_stories
+from spool.domain.text import clean
+from spool.domain.verdict import Status
+from spool.errors import SpoolError, UsageError
+from spool.harness import registry
+from spool.host.checkpoints.checkpoints import Checkpoints
+from spool.host.difference import since_checkpoint
+from spool.host.feed import JournalFeed, Row
+from spool.host.git import NoRepository, find_repository
+from spool.host.identity import start_time
+from spool.host.store import StateFolder
+from spool.host.sweep import signal_exactly
+from spool.sources.project import Project
+from spool.sources.stories import ChangeStories, read_scenarios, read_stories
+from spool.tui.client import Batch, ChangeRow, Diff, FileDiff, LoopRef, Placed, Preview
+
+_LARGEST_CONTEXT = 1 << 20
+_SAID = 4_096
+_FLAGS = ("harness", "model", "max_retries", "on_resume", "iteration_timeout", "idle_timeout", "command_timeout")
+
+
+class LocalClient:
+    """Reads the files of this machine, starts runners on it and signals them."""
+
+    def __init__(self, project: Project, settings: Settings, *, fresh: bool = False) -> None:
+        self._project = project
+        self._fresh = fresh
+        self._started: dict[int, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+        self.settings = settings
+
+    @property
+    def harnesses(self) -> list[str]:
+        """The agents that can be picked."""
+        return registry.names(self.settings.harnesses)
+
+    def check(self, values: Mapping[str, str | bool]) -> Settings:
+        """Return the settings with what a person has typed, or raise a UsageError."""
+        typed: dict[str, object] = dict(values)
+        typed["model"] = values.get("model") or None
+        current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
+        checked = merge([Layer("here", current), Layer("here", typed)]).settings
+        registry.find(checked.harness, checked.harnesses)
+        self.settings = checked
+        return checked
+
+    async def changes(self) -> list[ChangeRow]:
+        """Return the active changes, and the loops that run elsewhere."""
+        return await asyncio.to_thread(rows, self._project)
+
+    async def preview(self, change: str) -> Preview:
+        """Return what there is to read of a change."""
+        return await asyncio.to_thread(self._preview, change)
+
+    async def prompt(self, change: str, settings: Settings) -> str:
+        """Return exactly what the agent will get for the next story."""
+        source = ChangeStories(self._project, change, timeout_s=settings.command_timeout)
+        story = (await source.stories()).next
+        if story is None:
+            return ""
+        texts = await source.prompt_parts()
+        folder = self._folder(change)
+        return build_story_prompt(
+            StoryPrompt(
+                iteration=await asyncio.to_thread(_next_iteration, folder, fresh=self._fresh),
+                attempt=1,
+                max_attempts=settings.max_retries + 1,
+                story=story,
+                change_id=texts.change_id,
+                directory=texts.directory,
+                proposal=texts.proposal,
+                scenarios=texts.scenarios,
+                module_text=texts.module_text,
+                learnings=str((folder.path / "learnings.md").relative_to(self._project.root)),
+                context=folder.context(),
+                question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
+            )
+        )
+
+    async def start(self, change: str, settings: Settings) -> LoopRef:
+        """Start a runner in a session of its own: what happens to the screen does not happen to it."""
+        words = [word for name in _FLAGS for word in _flag(name, getattr(settings, name))]
+        words += ["--allow-all"] * settings.allow_all + ["--commit-stories"] * settings.commit_stories
+        words += ["--fresh"] * self._fresh
+        self._fresh = False
+        # A file and no pipe: a runner outlives its screen, and a pipe without a reader would break it.
+        said = TemporaryFile()  # noqa: SIM115 - read when the runner is gone
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spool", "run", change, "--no-interactive", "--no-stream", *words],
+            cwd=self._project.root,
+            env={**os.environ, **_switched_off(settings)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+        self._started[process.pid] = (process, said)
+        return LoopRef(
+            door="run",
+            change=change,
+            root=str(self._project.root),
+            pid=process.pid,
+            start_time=start_time(process.pid) or "",
+        )
+
+    def attach(self, loop: LoopRef) -> "LocalFeed":
+        """Replay a loop's journal and follow it."""
+        return LocalFeed(loop, self._started.get(loop.pid))
+
+    async def stories(self, loop: LoopRef) -> StoryList:
+        """Return the stories of a loop's change as they stand now."""
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+
+    async def scenarios(self, loop: LoopRef) -> tuple[str, ...]:
+        """Return the scenarios that a loop's change must fulfil."""
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(
+            lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
+        )
+
+    async def diff(self, loop: LoopRef, story: str) -> Diff:
+        """Return what has changed since the story's checkpoint."""
+        timeout_s = self.settings.command_timeout
+        repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            return Diff(note=f"nothing can be compared: {repository.why}")
+        saved = Checkpoints(repository, loop.change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
+        checkpoint = await saved.current()
+        if checkpoint is None or checkpoint.label.partition(" ")[0] != story:
+            return Diff(note="this story has no checkpoint now")
+        changed = await since_checkpoint(repository, checkpoint, timeout_s=timeout_s)
+        return Diff(
+            files=tuple(
+                FileDiff(path=file.path, added=file.added, removed=file.removed, patch=file.patch) for file in changed
+            )
+        )
+
+    async def add_context(self, loop: LoopRef, text: str) -> None:
+        """Add a note that the next iteration will read."""
+        if not text.strip():
+            raise UsageError("there is nothing to add")
+        if len(text) > _LARGEST_CONTEXT:
+            raise UsageError("that is more than 1 MiB of context")
+        await asyncio.to_thread(_folder_of(loop).add_context, text)
+
+    def stop(self, loop: LoopRef) -> bool:
+        """Ask a runner to stop; return whether it was there to be asked."""
+        return signal_exactly(loop.pid, loop.start_time, signal.SIGTERM)
+
+    def force(self, loop: LoopRef) -> None:
+        """Have a process of its own see to it that the runner and its agent die; nobody waits for that."""
+        subprocess.Popen(
+            [sys.executable, "-m", "spool.host.enforce", str(loop.pid), loop.start_time],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _folder(self, change: str) -> StateFolder:
+        return StateFolder(self._project.state / "run" / change)
+
+    def _preview(self, change: str) -> Preview:
+        read = self._project.read(change)
+        info = next((info for info in self._project.changes() if info.id == change), None)
+        return Preview(
+            change=change,
+            title=info.title if info else change,
+            proposal=read.proposal,
+            tasks=read.tasks or "",
+            scenarios=tuple(read_scenarios(self._project.root / read.directory)),
+            stories=parse_stories(read.tasks or ""),
+            notice=self._notice(change),
+        )
+
+    def _notice(self, change: str) -> str:
+        try:
+            stories = read_stories(self._project, change)
+            state = self._folder(change).load()
+        except SpoolError as error:
+            return f"{error}. {error.hint}" if error.hint else str(error)
+        if stories.next is None:
+            return "every story is complete; there is nothing left to run"
+        if state is None or state.story is None or state.status is Status.DONE:
+            return ""
+        return (
+            f"an earlier run ended in story {state.story.id}; R goes on from its checkpoint, "
+            "or from the tree as it is, as the settings say"
+        )
+
+
+class LocalFeed:
+    """A feed in the words of the screen."""
+
+    def __init__(self, loop: LoopRef, started: tuple[subprocess.Popen[bytes], IO[bytes]] | None) -> None:
+        self._loop = loop
+        self._started = started
+        self._feed = JournalFeed(_folder_of(loop).path, self._alive)
+
+    async def next(self) -> Batch:
+        """Wait until there is more, or until a moment has passed, and return it."""
+        found, over = await self._feed.next()
+        return Batch(
+            events=tuple(map(_placed, found)),
+            read=self._feed.offset,
+            size=self._feed.size,
+            over=over,
+            complaint=self._said() if over else "",
+        )
+
+    async def page(self, start: int, stop: int) -> list[Placed]:
+        """Return the events of a part of the journal that has been read before."""
+        return list(map(_placed, await self._feed.page(start, stop)))
+
+    async def log_size(self, iteration: int) -> int:
+        """Return how much an iteration's agent has printed."""
+        return await self._feed.log_size(iteration)
+
+    async def log(self, iteration: int, start: int, stop: int) -> bytes:
+        """Return a part of what an iteration's agent printed."""
+        return await self._feed.log(iteration, start, stop)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._feed.close()
+
+    def _alive(self) -> bool:
+        if self._started is not None:
+            self._started[0].poll()  # collect it, or it stays a zombie
+        return bool(self._loop.start_time) and start_time(self._loop.pid) == self._loop.start_time
+
+    def _said(self) -> str:
+        if self._started is None or not self._started[0].returncode:
+            return ""
+        self._started[1].seek(0)
+        return clean(self._started[1].read(_SAID).decode("utf-8", "replace")).strip()
+
+
+def _placed(row: Row) -> Placed:
+    return Placed(*row)
+
+
+def _folder_of(loop: LoopRef) -> StateFolder:
+    return StateFolder(Project(Path(loop.root)).state / loop.door / loop.change)
+
+
+def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:
+    state = None if fresh else folder.load()
+    return 1 if fresh else max(state.iteration if state else 0, folder.last_iteration()) + 1
+
+
+def _flag(name: str, value: object) -> list[str]:
+    return (
+        []
+        if value is None
+        else [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    )
+
+
+def _switched_off(settings: Settings) -> dict[str, str]:
+    """Return what only a variable can say: flags can switch on, but not off what a file switches on."""
+    return {f"SPOOL_{name.upper()}": "false" for name in ("allow_all", "commit_stories") if not getattr(settings, name)}

@@ -1,0 +1,73 @@
+"""What the working tree holds that a checkpoint does not, told without touching either."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.checkpoint import Checkpoint
+from spool.host.checkpoints.shadow import worktree_key
+from spool.host.git import Repository, ask_git, git_environment
+
+_LINES = 20_000
+"""How much of a patch is told; the rest is counted."""
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """What has become of one file; None where lines cannot be counted."""
+
+    path: str
+    added: int | None
+    removed: int | None
+    patch: str
+
+
+async def since_checkpoint(repository: Repository, checkpoint: Checkpoint, *, timeout_s: float) -> list[FileChange]:
+    """Compare the working tree with a checkpoint, by an index of our own: the runner may be using the shadow's."""
+    shadow = repository.spool_dir / "shadow" / worktree_key(repository.top)
+    with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
+        index = Path(folder) / "index"
+        if (shadow / "index").exists():
+            shutil.copy(shadow / "index", index)
+        env = git_environment(
+            GIT_DIR=str(shadow),
+            GIT_WORK_TREE=str(repository.top),
+            GIT_INDEX_FILE=str(index),
+            GIT_LITERAL_PATHSPECS="1",
+        )
+
+        async def git(*words: str) -> str:
+            told = await ask_git(
+                "-c", "core.bigFileThreshold=256k", *words, directory=repository.top, timeout_s=timeout_s, env=env
+            )
+            return told.output.decode("utf-8", "replace")
+
+        await git("add", "--intent-to-add", "--", ".")
+        rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", checkpoint.tree)).split("\0")]
+        counted = [(row[2], _number(row[0]), _number(row[1])) for row in rows if len(row) == 3]
+        shown = _within(counted)
+        told = await git(*_DIFF, checkpoint.tree, "--", *shown) if shown else ""
+        patches = dict(zip(shown, _split(told), strict=False))
+        return [FileChange(path, added, removed, patches.get(path, "")) for path, added, removed in counted]
+
+
+def _within(counted: list[tuple[str, int | None, int | None]]) -> list[str]:
+    """Return the files whose patches are shown, as many as there is room for."""
+    shown, lines = [], 0
+    for path, added, removed in counted:
+        lines += (added or 0) + (removed or 0)
+        if lines > _LINES:
+            break
+        shown.append(path)
+    return shown
+
+
+def _split(patch: str) -> list[str]:
+    """Return the patch of each file; content never begins a line with `diff`."""
+    return [f"diff {part}" for part in f"\n{patch}".split("\ndiff ")[1:]]
+
+
+def _number(counted: str) -> int | None:
+    return int(counted) if counted.isdigit() else None

@@ -1,0 +1,41 @@
+"""The application: holds the client, the themes and the screens, and nothing else."""
+
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+
+from spool.tui.client import Client
+from spool.tui.screens.preview import PreviewScreen
+from spool.tui.screens.selection import SelectionScreen
+
+_DARK, _LIGHT = "textual-dark", "textual-light"
+_COLOURLESS = "ansi-dark"
+
+
+class SpoolApp(App[None]):
+    """Shows changes and watches their loops."""
+
+    TITLE = "Spool"
+    CSS_PATH = "spool.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, client: Client, *, change: str | None = None, colour: bool = True) -> None:
+        # Without colour the terminal's own two are used; Textual would show shades of grey.
+        super().__init__(ansi_color=None if colour else True)
+        self._client = client
+        self._change = change
+        if not colour:
+            self.theme = _COLOURLESS
+
+    def on_mount(self) -> None:
+        """Open the first screen, and the change that was asked for."""
+        self.push_screen(SelectionScreen(self._client))
+        if self._change is not None:
+            self.push_screen(PreviewScreen(self._client, self._change))
+
+    def action_theme(self) -> None:
+        """Switch between light and dark."""
+        if not self.no_color:
+            self.theme = _LIGHT if self.current_theme.dark else _DARK

@@ -1,0 +1,249 @@
+"""The pieces that paged views are made of, and how a story's events become such pieces.
+
+What an agent printed is data: it is cleaned here, once, and never read as markup of the screen.
+"""
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import assert_never
+
+import msgspec
+
+from spool.domain import words
+from spool.domain.events import (
+    AgentEvent,
+    CheckpointDropped,
+    CheckpointSaved,
+    Complete,
+    Error,
+    IterationEnded,
+    IterationStarted,
+    Retrying,
+    Reverted,
+    RunEnded,
+    RunStarted,
+    StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
+    Waiting,
+    Warned,
+)
+from spool.domain.outcome import OutcomeKind
+from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
+from spool.domain.text import clean, one_line
+from spool.domain.verdict import Status
+from spool.tui.client import Placed
+
+PIECE = 4_096
+"""The most characters in one block: painting one takes a few milliseconds, whatever the length of the message."""
+NO_FOLD = -1
+
+
+class Form(Enum):
+    """How a block is laid out."""
+
+    MARKDOWN = auto()
+    TEXT = auto()
+    LINE = auto()
+    RULE = auto()
+
+
+class Tone(Enum):
+    """What a block is about, which decides its colour."""
+
+    PLAIN = auto()
+    DIM = auto()
+    STRONG = auto()
+    CALL = auto()
+    GOOD = auto()
+    WARN = auto()
+    BAD = auto()
+    HUNK = auto()
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a paged view, small enough to be painted at once."""
+
+    text: str
+    form: Form = Form.TEXT
+    tone: Tone = Tone.PLAIN
+    indent: int = 0
+    fold: int = NO_FOLD
+    """What folds with this block; blocks of the same number fold together."""
+    head: bool = False
+    """Whether this is the line that stays, and that opens the rest."""
+
+
+def said_in(event: object) -> StreamEvent | None:
+    """Return what the agent said or did, if the event reports that."""
+    return event.event if isinstance(event, StoryEvent | AgentEvent) else None
+
+
+def long_text(event: object) -> str:
+    """Return the text of an event that may be of any length."""
+    match said_in(event):
+        case Message(text=text) | ToolResult(output=text):
+            return text
+        case _:
+            return ""
+
+
+def cut(text: str, start: int, limit: int) -> int:
+    """Return where the piece that begins at `start` ends: after a line's end if there is one, never past the limit."""
+    stop = start + limit
+    if stop >= len(text):
+        return len(text)
+    newline = text.rfind("\n", start + limit // 2, stop)
+    return stop if newline < 0 else newline + 1
+
+
+def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
+    """Cut a text into pieces; together they are the whole of it."""
+    start = 0
+    while start < len(text):
+        stop = cut(text, start, limit)
+        yield text[start:stop]
+        start = stop
+
+
+def markdown(text: str) -> list[Block]:
+    """Return a text as Markdown blocks; a fence that is cut goes on in the next one."""
+    found, fenced = [], False
+    for piece in pieces(text):
+        shown = f"```\n{piece}" if fenced else piece
+        fenced ^= bool((piece.count("\n```") + piece.startswith("```")) % 2)
+        found.append(Block(text=clean(shown), form=Form.MARKDOWN))
+    return found
+
+
+def plain(text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO_FOLD) -> list[Block]:
+    """Return a text as it is, line by line."""
+    return [Block(text=clean(piece).rstrip("\n"), tone=tone, indent=indent, fold=fold) for piece in pieces(text)]
+
+
+def transcribe(events: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
+    """Return the blocks of some events; of a single long one, the part between two characters."""
+    transcript = _Transcript()
+    for placed in events:
+        transcript.take(placed, start, stop)
+    transcript.end_speech()
+    return transcript.blocks
+
+
+class _Transcript:
+    """Puts together what belongs together: the parts of one message, and a tool's call with its result."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._speech: list[str] = []
+        self._calls: dict[str, int] = {}
+        self._last_call = NO_FOLD
+
+    def take(self, placed: Placed, start: int, stop: int | None) -> None:
+        event = placed.event
+        said = said_in(event)
+        if isinstance(said, Message):
+            self._speak(said, start, stop)
+            return
+        self.end_speech()
+        if said is not None:
+            self._act(said, placed.start, start, stop)
+        else:
+            self.blocks += _told(event)
+
+    def end_speech(self) -> None:
+        text = "".join(self._speech)
+        self._speech.clear()
+        if text.strip():
+            self.blocks += markdown(text)
+            self._last_call = NO_FOLD
+
+    def _speak(self, said: Message, start: int, stop: int | None) -> None:
+        text = said.text[start:stop]
+        # A long message is shown in parts; one that begins inside a fence opens it again.
+        if start and said.text.count("\n```", 0, start) % 2:
+            text = f"```\n{text}"
+        self._speech.append(text)
+        if not said.partial:
+            self.end_speech()
+
+    def _act(self, said: StreamEvent, key: int, start: int, stop: int | None) -> None:
+        match said:
+            case ToolUse():
+                self._calls[said.call_id] = self._last_call = key
+                self._line(words.tool(said), Tone.CALL, fold=key)
+            case ToolResult():
+                self._answer(said, key, start, stop)
+            case Retry() | Denied() | Failure():
+                self._line(f"! {words.trouble(said)}", Tone.WARN)
+            case Done():
+                if said.content and not self._repeats(said.content):
+                    self.blocks += markdown(said.content)
+            case Message():
+                pass
+            case _:
+                assert_never(said)
+
+    def _answer(self, said: ToolResult, key: int, start: int, stop: int | None) -> None:
+        part = said.output[start:stop]
+        tone = Tone.BAD if said.is_error else Tone.DIM
+        fold = self._calls.get(said.call_id, NO_FOLD) if said.call_id else self._last_call
+        if start or part != said.output or fold == NO_FOLD:
+            fold = key
+            if not start:
+                size = f"{len(said.output):,} characters" if said.output else "empty"
+                self._line(f"{'error' if said.is_error else 'result'}: {size}", tone, fold=fold)
+        self.blocks += plain(part or "(no output)", tone=tone, indent=4, fold=fold)
+
+    def _repeats(self, content: str) -> bool:
+        """Whether a final answer only says again what the last message said, as most agents' do."""
+        return any(block.form is Form.MARKDOWN and content.strip()[:200] in block.text for block in self.blocks[-8:])
+
+    def _line(self, text: str, tone: Tone, *, fold: int = NO_FOLD) -> None:
+        self.blocks.append(Block(text=text, form=Form.LINE, tone=tone, fold=fold, head=fold != NO_FOLD))
+
+
+def _told(event: object) -> list[Block]:
+    """Return what the loop itself tells, as single lines."""
+    match event:
+        case IterationStarted():
+            return [_rule(f"iteration {event.iteration}", Tone.STRONG)]
+        case StoryProgress():
+            return [_rule(words.story(event), Tone.STRONG)]
+        case StoryDone():
+            return [_rule(words.story(event), Tone.GOOD)]
+        case Retrying():
+            return [_rule(words.story(event), Tone.WARN)]
+        case Reverted():
+            return [_note(words.story(event), Tone.WARN)]
+        case CheckpointSaved():
+            return [_note("the working tree is saved; a failed attempt goes back to it", Tone.DIM)]
+        case IterationEnded(record=record):
+            good = record.outcome is OutcomeKind.COMPLETED
+            told = [_rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
+            why = [words.why(record), *words.vetoed(record)]
+            return told + [_note(line, Tone.DIM) for line in why if line]
+        case Waiting():
+            return [_note(words.waiting(event), Tone.WARN)]
+        case Warned():
+            return [_note(f"warning: {one_line(event.message, 400)}", Tone.WARN)]
+        case StopRequested():
+            return [_note(f"stop requested by {one_line(event.by)}{', by force' if event.forced else ''}", Tone.WARN)]
+        case Error():
+            told = [_rule(one_line(event.reason, 400), Tone.BAD)]
+            return told + ([_note(one_line(event.kept, 400), Tone.WARN)] if event.kept else [])
+        case RunEnded():
+            return [_rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
+        case RunStarted() | CheckpointDropped() | Complete():
+            return []
+        case _:
+            return []
+
+
+def _rule(text: str, tone: Tone) -> Block:
+    return Block(text=text, form=Form.RULE, tone=tone)
+
+
+def _note(text: str, tone: Tone) -> Block:
+    return Block(text=text, form=Form.LINE, tone=tone)

@@ -1,0 +1,68 @@
+"""The one bridge from a journal's events to messages of the screen."""
+
+import asyncio
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from spool.domain.events import Warned
+from spool.domain.text import one_line
+from spool.tui.client import Feed
+from spool.tui.progress import LoopProgress
+
+_SLICE = 100
+"""Events that are folded before the keyboard has its turn: well under a millisecond."""
+
+
+class Bridge:
+    """Reads a feed, folds what it tells into the progress, and says so."""
+
+    class Advanced(Message):
+        """Something has happened in the loop."""
+
+        def __init__(self, *, replayed: float) -> None:
+            super().__init__()
+            self.replayed = replayed
+            """How much of the journal has been read, from 0 to 1."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Let the newest of several in a row stand for all of them."""
+            return isinstance(message, Bridge.Advanced)
+
+    class Warning(Message):
+        """The loop has warned of something just now."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Over(Message):
+        """The runner is gone, and all that it wrote is known."""
+
+        def __init__(self, complaint: str) -> None:
+            super().__init__()
+            self.complaint = complaint
+
+    def __init__(self, feed: Feed, progress: LoopProgress, target: MessagePump) -> None:
+        self._feed = feed
+        self._progress = progress
+        self._target = target
+        self._caught_up = False
+
+    async def run(self) -> None:
+        """Follow the feed until the runner is gone."""
+        while True:
+            batch = await self._feed.next()
+            for number, placed in enumerate(batch.events, 1):
+                self._progress.fold(placed)
+                if self._caught_up and isinstance(placed.event, Warned):
+                    self._target.post_message(self.Warning(one_line(placed.event.message, 300)))
+                if number % _SLICE == 0:
+                    await asyncio.sleep(0)
+            if batch.events:
+                self._target.post_message(self.Advanced(replayed=batch.read / max(1, batch.size)))
+            self._caught_up = batch.read >= batch.size
+            if batch.over:
+                self._target.post_message(self.Over(batch.complaint))
+                return
+            await asyncio.sleep(0)

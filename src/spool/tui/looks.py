@@ -1,0 +1,67 @@
+"""How figures and states look, everywhere the same: bars, marks, and how long ago something was."""
+
+from datetime import datetime
+
+from rich.text import Text
+
+from spool.domain import words
+from spool.domain.text import one_line
+from spool.tui.progress import LoopProgress, Mark
+
+STATUS_STYLES = {"running": "bold cyan", "done": "green", "stuck": "bold red", "stopped": "yellow"}
+MARKS = {
+    Mark.DONE: ("✓", "green"),
+    Mark.RUNNING: ("▶", "bold cyan"),
+    Mark.FAILED: ("✗", "bold red"),
+    Mark.WAITING: ("·", "dim"),
+}
+
+
+def bar(done: int, total: int, width: int) -> Text:
+    """Return a bar that is filled as far as the work is done."""
+    filled = 0 if total <= 0 else min(width, width * done // total)
+    return Text.assemble(("█" * filled, "green"), ("░" * (width - filled), "dim"))
+
+
+def ago(then: datetime | None, now: datetime) -> str:
+    """Tell how long ago something was: now, 5m, 3h, 2d."""
+    if then is None:
+        return ""
+    seconds = max(0.0, (now - then).total_seconds())
+    if seconds < 60:
+        return "now"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit} ago"
+    return ""
+
+
+def fitted(text: str, width: int) -> str:
+    """Return text in exactly so many columns."""
+    shown = Text(one_line(text, 400))
+    shown.truncate(max(0, width), overflow="ellipsis", pad=True)
+    return shown.plain
+
+
+def state_of(progress: LoopProgress, *, over: bool) -> str:
+    """Tell in a word where a loop stands."""
+    if progress.ended is not None:
+        return str(progress.ended.status)
+    if over:
+        return "stopped"
+    if progress.stop_pending:
+        return "stopping"
+    if progress.waiting is not None:
+        return "waiting"
+    return "running" if progress.started_at else "starting"
+
+
+def figures(progress: LoopProgress, now: datetime) -> str:
+    """Tell iteration, attempt, elapsed time, tokens and cost in one line."""
+    parts = [f"iteration {progress.iteration}"]
+    if progress.current is not None:
+        most = f" of {progress.max_retries + 1}" if progress.max_retries is not None else ""
+        parts.append(f"attempt {progress.attempt}{most}")
+    if progress.started_at is not None:
+        parts.append(words.duration(max(0.0, ((progress.ended_at or now) - progress.started_at).total_seconds())))
+    return " · ".join([*parts, *words.spent(progress.usage)])

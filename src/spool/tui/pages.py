@@ -1,0 +1,174 @@
+"""Texts of any length, a page at a time. What is not looked at stays on disk, so memory stays flat."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from spool.domain.stream import Message
+from spool.tui.blocks import Block, cut, long_text, plain, said_in, transcribe
+from spool.tui.client import Feed, Placed
+
+EVENTS = 32
+CHARACTERS = 8_192
+_BYTES = 16_384
+
+
+class Pages(Protocol):
+    """Something to read, in numbered pages."""
+
+    @property
+    def count(self) -> int:
+        """How many pages there are now."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """A number that changes when the last page does."""
+        ...
+
+    async def load(self, number: int) -> list[Block]:
+        """Return the blocks of a page."""
+        ...
+
+
+class BlockPages:
+    """Blocks that are at hand already: a proposal, a prompt, a diff."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._pages = list(_grouped(blocks))
+        self.version = 0
+
+    @property
+    def count(self) -> int:
+        """How many pages there are."""
+        return len(self._pages)
+
+    async def load(self, number: int) -> list[Block]:
+        """Return the blocks of a page."""
+        return self._pages[number]
+
+
+def _grouped(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    page: list[Block] = []
+    size = 0
+    for block in blocks:
+        if page and (len(page) >= EVENTS or size + len(block.text) > CHARACTERS):
+            yield page
+            page, size = [], 0
+        page.append(block)
+        size += len(block.text)
+    if page:
+        yield page
+
+
+class StoryIndex:
+    """Where in the journal the pages of one story are: 32 bytes a page, whatever the events hold."""
+
+    def __init__(self) -> None:
+        self._starts, self._stops = array("Q"), array("Q")
+        self._from, self._to = array("Q"), array("Q")
+        self._events = 0
+        self._characters = 0
+        self._open = False
+        self.version = 0
+
+    @property
+    def count(self) -> int:
+        """How many pages there are."""
+        return len(self._starts)
+
+    def add(self, placed: Placed) -> None:
+        """Take the next event of the story."""
+        self.version += 1
+        text = long_text(placed.event)
+        if len(text) > CHARACTERS:
+            self._add_long(placed, text)
+            return
+        if not self._open or self._stops[-1] != placed.start:
+            self._begin(placed, 0, 0)
+        self._stops[-1] = placed.stop
+        self._events += 1
+        self._characters += len(text)
+        said = said_in(placed.event)
+        # A message that goes on in the next event stays on one page as long as that is possible.
+        self._open = not self._full() or (
+            isinstance(said, Message) and said.partial and self._characters < 2 * CHARACTERS
+        )
+
+    def place(self, number: int) -> tuple[int, int, int, int]:
+        """Return a page's part of the journal and, for a part of a long event, its characters."""
+        return self._starts[number], self._stops[number], self._from[number], self._to[number]
+
+    def _full(self) -> bool:
+        return self._events >= EVENTS or self._characters >= CHARACTERS
+
+    def _begin(self, placed: Placed, first: int, last: int) -> None:
+        self._starts.append(placed.start)
+        self._stops.append(placed.stop)
+        self._from.append(first)
+        self._to.append(last)
+        self._events = self._characters = 0
+        self._open = True
+
+    def _add_long(self, placed: Placed, text: str) -> None:
+        first = 0
+        while first < len(text):
+            last = cut(text, first, CHARACTERS)
+            self._begin(placed, first, last)
+            first = last
+        self._open = False
+
+
+class StoryPages:
+    """What happened in one story, from the journal."""
+
+    def __init__(self, feed: Feed, index: StoryIndex) -> None:
+        self._feed = feed
+        self._index = index
+
+    @property
+    def count(self) -> int:
+        """How many pages there are now."""
+        return self._index.count
+
+    @property
+    def version(self) -> int:
+        """How many events there are now."""
+        return self._index.version
+
+    async def load(self, number: int) -> list[Block]:
+        """Return the blocks of a page."""
+        start, stop, first, last = self._index.place(number)
+        events = await self._feed.page(start, stop)
+        return transcribe(events, start=first, stop=last or None)
+
+
+class LogPages:
+    """What an iteration's agent printed, byte by byte."""
+
+    def __init__(self, feed: Feed, iteration: int) -> None:
+        self._feed = feed
+        self.iteration = iteration
+        self.version = 0
+
+    @property
+    def count(self) -> int:
+        """How many pages there are now."""
+        return -(-self.version // _BYTES)
+
+    async def measure(self) -> None:
+        """Find out how long it is now."""
+        self.version = await self._feed.log_size(self.iteration)
+
+    async def load(self, number: int) -> list[Block]:
+        """Return the lines that begin on a page; a line longer than a page is cut there."""
+        at = number * _BYTES
+        data = await self._feed.log(self.iteration, at, at + 2 * _BYTES)
+        begin = 0 if number == 0 else _after_line(data[:_BYTES])
+        end = _BYTES + _after_line(data[_BYTES:]) if len(data) > _BYTES else len(data)
+        return plain(data[begin:end].decode("utf-8", "replace"))
+
+
+def _after_line(data: bytes) -> int:
+    """Return where the first new line begins; 0 if none does, so that a line without end is cut at the page."""
+    return data.find(b"\n") + 1

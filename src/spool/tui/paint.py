@@ -1,0 +1,116 @@
+"""Turns blocks into lines of the terminal, in the sixteen colours that every theme maps to its own."""
+
+from io import StringIO
+from typing import Any, ClassVar
+
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+from textual.strip import Strip
+
+from spool.tui.blocks import Block, Form, Tone
+
+_TONES = {
+    Tone.PLAIN: Style(),
+    Tone.DIM: Style(dim=True),
+    Tone.STRONG: Style(bold=True),
+    Tone.CALL: Style(color="blue"),
+    Tone.GOOD: Style(color="green"),
+    Tone.WARN: Style(color="yellow"),
+    Tone.BAD: Style(color="red"),
+    Tone.HUNK: Style(color="cyan"),
+}
+_THEME = Theme(
+    {
+        "markdown.code": Style(color="cyan"),
+        "markdown.code_block": Style(),
+        "markdown.block_quote": Style(dim=True),
+        "markdown.list": Style(),
+        "markdown.item.number": Style(bold=True),
+        "markdown.h1": Style(bold=True, underline=True),
+        "markdown.h2": Style(bold=True, underline=True),
+        "markdown.h3": Style(bold=True),
+        "markdown.h4": Style(bold=True),
+        "markdown.link": Style(underline=True),
+        "markdown.link_url": Style(dim=True),
+        "markdown.table.border": Style(dim=True),
+        "markdown.table.header": Style(bold=True),
+    }
+)
+_NARROWEST = 8
+# A tag is text here: read as HTML, the promise itself would vanish from the screen.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+
+
+class _LeftHeading(Heading):
+    """A heading that stands where the text stands."""
+
+    LEVEL_ALIGN: ClassVar[dict[str, Any]] = {}
+
+
+class _BareCode(CodeBlock):
+    """Code on the background of the text, indented."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the highlighted code."""
+        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
+
+
+class _Prose(Markdown):
+    """Markdown in which a line's end is a line's end, as agents mean it, and in which no link is live."""
+
+    elements: ClassVar[dict[str, Any]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "fence": _BareCode,
+        "code_block": _BareCode,
+    }
+
+    def __init__(self, text: str, *, dark: bool) -> None:
+        super().__init__("", code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
+        self.parsed = _PARSER.parse(text)
+        for token in self.parsed:
+            for child in token.children or ():
+                if child.type == "softbreak":
+                    child.type = "hardbreak"
+
+
+class Painter:
+    """Paints blocks for one width and one theme."""
+
+    def __init__(self, width: int, *, dark: bool) -> None:
+        self.width = max(_NARROWEST, width)
+        self.dark = dark
+        self._console = Console(
+            file=StringIO(), width=self.width, theme=_THEME, color_system="truecolor", force_terminal=True,
+            markup=False, emoji=False, highlight=False, legacy_windows=False, _environ={},
+        )  # fmt: skip
+
+    def paint(self, block: Block, *, opened: bool) -> list[Strip]:
+        """Return the lines of a block."""
+        style = _TONES[block.tone]
+        match block.form:
+            case Form.MARKDOWN:
+                return [*self._lines(_Prose(block.text, dark=self.dark), Style(), 0), Strip.blank(self.width)]
+            case Form.TEXT:
+                return self._lines(Text(block.text, style="", overflow="fold"), style, block.indent)
+            case Form.LINE:
+                mark = ("▾ " if opened else "▸ ") if block.head else ""
+                return self._lines(Text(mark + block.text, overflow="fold"), style, block.indent)
+            case Form.RULE:
+                text = Text(f"── {block.text} ", style="bold", overflow="fold")
+                if (rest := self.width - text.cell_len) > 0:
+                    text.append("─" * rest, "dim")
+                return [Strip.blank(self.width), *self._lines(text, style, 0)]
+
+    def _lines(self, what: Markdown | Text, style: Style, indent: int) -> list[Strip]:
+        room = max(_NARROWEST, self.width - indent)
+        options = self._console.options.update(width=room, highlight=False)
+        lines = self._console.render_lines(what, options, style=style, pad=False)
+        margin = [Segment(" " * indent)] if indent else []
+        return [Strip([*margin, *line]) for line in lines]

@@ -1,0 +1,218 @@
+"""Where a loop stands, folded from its events. Small, whatever the agent prints: texts stay in the journal."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+
+from spool.domain.events import (
+    AgentEvent,
+    Error,
+    IterationEnded,
+    IterationStarted,
+    Retrying,
+    RunEnded,
+    RunStarted,
+    StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
+    Waiting,
+    Warned,
+)
+from spool.domain.outcome import OutcomeKind
+from spool.domain.state import IterationRecord
+from spool.domain.story import StoryList
+from spool.domain.stream import Done, Usage
+from spool.domain.verdict import Status
+from spool.tui.client import Placed
+from spool.tui.pages import StoryIndex
+
+WHOLE = ""
+"""The id of the only story of a loop that has none, such as `spool ralph`."""
+_FILES = 2_000
+_CHARTED = 60
+_WARNINGS = 20
+
+
+class Mark(Enum):
+    """Where a story stands."""
+
+    WAITING = auto()
+    RUNNING = auto()
+    DONE = auto()
+    FAILED = auto()
+
+
+@dataclass
+class Attempt:
+    """One try at a story."""
+
+    iteration: int
+    number: int
+    outcome: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class StoryView:
+    """One story, as the screen knows it."""
+
+    id: str
+    title: str
+    mark: Mark = Mark.WAITING
+    attempts: list[Attempt] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    files: set[str] = field(default_factory=set)
+    pages: StoryIndex = field(default_factory=StoryIndex)
+
+    @property
+    def iteration(self) -> int | None:
+        """The latest iteration that worked on it."""
+        return self.attempts[-1].iteration if self.attempts else None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one iteration took, for the charts."""
+
+    seconds: float
+    tokens: int
+    cost_usd: float
+
+
+class LoopProgress:
+    """Everything that the screens say about a loop."""
+
+    def __init__(self, change: str) -> None:
+        self.change = change
+        self.harness = ""
+        self.model: str | None = None
+        self.stories: dict[str, StoryView] = {}
+        self.current: str | None = None
+        self.iteration = 0
+        self.attempt = 1
+        self.max_retries: int | None = None
+        self.usage = Usage()
+        self.started_at: datetime | None = None
+        self.ended_at: datetime | None = None
+        self.ended: RunEnded | None = None
+        self.error: Error | None = None
+        self.waiting: Waiting | None = None
+        self.stop_pending = False
+        self.warnings: deque[str] = deque(maxlen=_WARNINGS)
+        self.charted: deque[Spent] = deque(maxlen=_CHARTED)
+        self._listed: tuple[tuple[str, str, bool], ...] = ()
+
+    @property
+    def completed(self) -> int:
+        """How many stories are done."""
+        return sum(story.mark is Mark.DONE for story in self.stories.values())
+
+    def know(self, stories: StoryList) -> bool:
+        """Learn which stories there are, in their order; return whether that was news."""
+        listed = tuple((story.id, story.title, story.complete) for story in stories.stories)
+        if listed == self._listed:
+            return False
+        self._listed = listed
+        known = self.stories
+        self.stories = {}
+        for story_id, title, complete in listed:
+            story = known.pop(story_id, None) or StoryView(story_id, title)
+            if complete and story_id != self.current:
+                story.mark = Mark.DONE
+            self.stories[story_id] = story
+        self.stories.update(known)
+        return True
+
+    def fold(self, placed: Placed) -> None:
+        """Take in one event."""
+        event = placed.event
+        match event:
+            case StoryEvent() | AgentEvent():
+                if isinstance(event.event, Done):
+                    self.usage += event.event.usage
+            case RunStarted():
+                self._begin(event)
+            case IterationStarted():
+                self.iteration = event.iteration
+                self.waiting = None
+                self._story().attempts.append(Attempt(event.iteration, self.attempt))
+            case StoryProgress():
+                self._enter(event)
+            case StoryDone():
+                self._named(event.story_id, event.title).mark = Mark.DONE
+            case Retrying():
+                self.max_retries = event.max_retries
+            case IterationEnded():
+                self._end_iteration(event.record)
+            case Waiting():
+                self.waiting = event
+            case Warned():
+                self.warnings.append(event.message)
+            case StopRequested():
+                self.stop_pending = True
+            case Error():
+                self.error = event
+            case RunEnded():
+                self._end(event)
+            case _:
+                pass
+        self._story().pages.add(placed)
+
+    def _begin(self, event: RunStarted) -> None:
+        self.harness, self.model = event.harness, event.model
+        self.iteration = event.iteration
+        self.started_at, self.ended_at = event.at, None
+        self.ended = self.error = self.waiting = None
+        self.stop_pending = False
+        for story in self.stories.values():
+            if story.mark is Mark.FAILED:
+                story.mark = Mark.WAITING
+
+    def _enter(self, event: StoryProgress) -> None:
+        story = self._named(event.story_id, event.title)
+        if self.current not in (None, event.story_id) and (before := self.stories.get(self.current or "")):
+            before.mark = Mark.WAITING if before.mark is Mark.RUNNING else before.mark
+        before_first = self.stories.pop(WHOLE, None)
+        if before_first is not None and story.pages.count == 0:
+            story.pages = before_first.pages  # what was told before the first story began
+        story.title, story.mark = event.title, Mark.RUNNING
+        self.current, self.attempt = event.story_id, event.attempt
+
+    def _end_iteration(self, record: IterationRecord) -> None:
+        story = self.stories.get(record.story_id or "") or self._story()
+        attempt = next((one for one in reversed(story.attempts) if one.iteration == record.iteration), None)
+        if attempt is None:
+            attempt = Attempt(record.iteration, record.attempt or 1)
+            story.attempts.append(attempt)
+        attempt.outcome = str(record.outcome)
+        attempt.reason = "; ".join(part for part in (record.reason, record.note) if part)
+        attempt.seconds = record.duration_s
+        story.seconds += record.duration_s
+        story.usage += record.usage
+        if len(story.files) < _FILES:
+            story.files.update(record.files)
+        self.charted.append(Spent(record.duration_s, record.usage.tokens or 0, record.usage.cost_usd or 0.0))
+        if record.outcome is not OutcomeKind.INTERRUPTED:
+            self.iteration = max(self.iteration, record.iteration)
+
+    def _end(self, event: RunEnded) -> None:
+        self.ended, self.ended_at, self.waiting = event, event.at, None
+        story = self.stories.get(self.current) if self.current is not None else None
+        if story is not None and story.mark is not Mark.DONE:
+            if event.status is Status.DONE:
+                story.mark = Mark.DONE
+            else:
+                story.mark = Mark.FAILED if event.status is Status.STUCK else Mark.WAITING
+
+    def _named(self, story_id: str, title: str) -> StoryView:
+        return self.stories.setdefault(story_id, StoryView(story_id, title))
+
+    def _story(self) -> StoryView:
+        """Return the story that events without a name of their own belong to."""
+        if self.current is None:
+            return self._named(WHOLE, "The whole change")
+        return self._named(self.current, "")

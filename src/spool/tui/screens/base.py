@@ -1,0 +1,47 @@
+"""What all screens share: help, themes, and leaving."""
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from spool.errors import SpoolError
+from spool.tui.client import Client
+
+
+class SpoolScreen(Screen[None]):
+    """A screen that reaches the machine through its client, and knows its own keys."""
+
+    KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """What the help says of this screen's own keys."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-medium"), (120, "-wide")]  # noqa: RUF012 - Textual's own form
+    AUTO_FOCUS = ""  # each screen says itself where the keys go; Textual would open the first tab with its focus
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("t", "app.theme", "Theme", show=False),
+        Binding("ctrl+c", "leave", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self.client = client
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is anything left to show something on: an answer may come after the screen has gone."""
+        return self.is_attached and self.is_running and bool(self.children)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from spool.tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(self.KEYS))
+
+    def action_leave(self) -> None:
+        """Quit; the loop screen stops its loop instead."""
+        self.app.exit()
+
+    def complain(self, error: SpoolError) -> None:
+        """Tell what went wrong, and what to do about it."""
+        text = f"{error}\n{error.hint}" if error.hint else str(error)
+        self.notify(text, severity="error", markup=False, timeout=8)

@@ -1,0 +1,345 @@
+"""Watches a loop: a view of its journal. What it can do to the loop is ask it to stop, and leave it a note."""
+
+import time
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Footer, Static, TabPane
+
+from spool.domain import words
+from spool.domain.story import StoryList
+from spool.domain.text import one_line
+from spool.errors import SpoolError
+from spool.tui import reports
+from spool.tui.bridge import Bridge
+from spool.tui.client import Client, LoopRef
+from spool.tui.looks import STATUS_STYLES, bar, state_of
+from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
+from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.note import NoteScreen
+from spool.tui.screens.result import ResultScreen
+from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
+from spool.tui.widgets.meter import Meter
+from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.story_strip import StoryStrip, Tile
+from spool.tui.widgets.tabbed import Tabbed
+
+_PAINT_S = 0.08
+_POLL_S = 1.0
+_DIFF_S = 3.0
+_BAR = 24
+_ROOMY = 80
+
+
+class LoopScreen(SpoolScreen):
+    """Stories, what the agent says, what it changed, and the figures."""
+
+    KEYS = (
+        ("Left, Right", "walk the stories, away from the running one"),
+        ("Tab, Shift-Tab", "walk the tabs"),
+        ("End", "go to the end, and follow it"),
+        ("n, p", "mark the next or previous call or file"),
+        ("Enter, click", "fold or unfold it"),
+        ("f", "fold or unfold all"),
+        ("a", "add a note for the next iteration"),
+        ("s", "the result so far"),
+        ("d", "detach: the loop goes on without you"),
+        ("q", "stop the loop; completed work is kept"),
+        ("q q q", "within three seconds: force-quit"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "stop", "Stop"),
+        Binding("d", "detach", "Detach"),
+        Binding("a", "note", "Add context"),
+        Binding("s", "result", "Result"),
+        Binding("left", "walk(-1)", "Story", key_display="←→"),
+        Binding("right", "walk(1)", "Next story", show=False),
+        Binding("tab", "step(1)", "Tab", show=False, priority=True),
+        Binding("shift+tab", "step(-1)", "Previous tab", show=False, priority=True),
+        Binding("escape", "back", "Back", show=False),
+    ]
+
+    def __init__(self, client: Client, loop: LoopRef) -> None:
+        super().__init__(client)
+        self._loop = loop
+        self._feed = client.attach(loop)
+        self._progress = LoopProgress(loop.change)
+        self._stories = StoryList()
+        self._scenarios: tuple[str, ...] = ()
+        self._selected: str | None = None
+        self._index: StoryIndex | None = None
+        self._log: LogPages | None = None
+        self._stop_key = StopKey()
+        self._asked_at: float | None = None
+        self._over = False
+        self._painting = False
+        self._replayed = 0.0
+        self._diffed_at = 0.0
+        self._opened_at = time.time()
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        yield Static(classes="title", id="name", markup=False)
+        with Container(id="body"):
+            yield StoryStrip(id="stories")
+            with Tabbed(initial="agent"):
+                with TabPane("Info", id="info"):
+                    yield PagedView(id="info-text")
+                with TabPane("Agent", id="agent"):
+                    yield PagedView(id="agent-text", follow=True, folded=True)
+                with TabPane("Changes", id="changes"):
+                    yield PagedView(id="changes-text")
+                with TabPane("Log", id="log"):
+                    yield PagedView(id="log-text", follow=True)
+        yield Static(id="message", markup=False)
+        yield Meter()
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin to follow the journal."""
+        self.query_one("#message").display = False
+        self.query_one("#agent-text").focus()
+        self.run_worker(Bridge(self._feed, self._progress, self).run(), name="bridge")
+        self.set_interval(_POLL_S, self._tick)
+        self._learn()
+        self._paint()
+
+    def on_unmount(self) -> None:
+        """Let go of the journal."""
+        self._feed.close()
+
+    @property
+    def view(self) -> StoryView | None:
+        """The story that is looked at: the running one, until one walks away."""
+        stories = self._progress.stories
+        wanted = self._selected if self._selected is not None else self._progress.current
+        return stories.get(wanted or "") or next(iter(stories.values()), None)
+
+    @on(Bridge.Advanced)
+    def _advanced(self, event: Bridge.Advanced) -> None:
+        self._replayed = event.replayed
+        if not self._painting:
+            self._painting = True
+            self.set_timer(_PAINT_S, self._paint)
+
+    @on(Bridge.Warning)
+    def _warned(self, event: Bridge.Warning) -> None:
+        self.notify(event.text, severity="warning", markup=False)
+
+    @on(Bridge.Over)
+    def _ended(self, event: Bridge.Over) -> None:
+        self._over = True
+        self._paint()
+        began = self._progress.started_at
+        if event.complaint and (began is None or began.timestamp() < self._opened_at):
+            self.app.notify(event.complaint, title="The loop did not start", severity="error", markup=False, timeout=10)
+            self._leave_to_selection()
+        elif self._asked_at is not None:
+            self.app.notify("The loop has stopped. Completed work is kept.", markup=False)
+            self._leave_to_selection()
+        elif self.is_current:
+            self.action_result()
+
+    def _leave_to_selection(self) -> None:
+        while self.app.screen is not self and len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
+        self.app.pop_screen()
+
+    def _tick(self) -> None:
+        """Once a second: the clock, the boxes, and a stop that nobody answers."""
+        if not self.is_there:
+            return
+        if self._asked_at is not None and not self._over and time.monotonic() - self._asked_at >= HINT_AFTER_S:
+            self._tell(f"The loop has not stopped yet. To force-quit, press q {_times(self._stop_key.left)} more.")
+        self.query_one(Meter).show(self._progress)
+        if not self._over:
+            self._learn()
+
+    @work(exclusive=True, group="learn")
+    async def _learn(self) -> None:
+        """Look at the boxes of the change, and at what the visible tab needs."""
+        try:
+            self._stories = await self.client.stories(self._loop)
+            if not self._scenarios:
+                self._scenarios = await self.client.scenarios(self._loop)
+        except (SpoolError, OSError):  # the agent may be rewriting the change at this moment
+            return
+        if self._loop.door == "run":
+            self._progress.know(self._stories)
+        self._paint()
+
+    def _paint(self) -> None:
+        self._painting = False
+        if not self.is_there:
+            return
+        view = self.view
+        self._paint_name()
+        tiles = [Tile(one.id, one.title, one.mark, len(one.attempts)) for one in self._progress.stories.values()]
+        self.query_one(StoryStrip).show(tiles, view.id if view else "")
+        self.query_one(Meter).show(self._progress)
+        if self._progress.waiting is not None and self._asked_at is None:
+            self._tell(words.waiting(self._progress.waiting))
+        elif self._asked_at is None:
+            self._tell("")
+        if view is not None:
+            self._paint_story(view)
+
+    def _paint_name(self) -> None:
+        progress = self._progress
+        state = state_of(progress, over=self._over)
+        total = max(len(progress.stories), 1)
+        roomy = self.size.width >= _ROOMY
+        names = ["Spool"] * roomy + [self._loop.change] + [f"{progress.harness} {progress.model or ''}"] * roomy
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append(" · ".join(one_line(name, 60) for name in names if name.strip()) + " · ")
+        text.append(state, STATUS_STYLES.get(state, "bold yellow"))
+        if self._replayed and self._replayed < 1:
+            text.append(f" · reading {self._replayed:.0%}", "dim")
+        if self._loop.door == "run":
+            text.append("  ")
+            text.append_text(bar(progress.completed, total, _BAR if roomy else _BAR // 3))
+            text.append(f" {progress.completed} of {total}")
+        self.query_one("#name", Static).update(text)
+
+    def _paint_story(self, view: StoryView) -> None:
+        agent = self.query_one("#agent-text", PagedView)
+        if view.pages is not self._index:
+            self._index = view.pages
+            agent.show(StoryPages(self._feed, view.pages))
+        else:
+            agent.grown()
+        active = self.query_one(Tabbed).active
+        if active == "info":
+            story = self._stories.find(view.id)
+            blocks = reports.info(self._progress, view, story, self._scenarios)
+            self.query_one("#info-text", PagedView).show(BlockPages(blocks), stay=True)
+        elif active == "changes" and time.monotonic() - self._diffed_at > _DIFF_S:
+            self._diffed_at = time.monotonic()
+            self._compare(view)
+        elif active == "log":
+            self._read_log(view)
+
+    @work(exclusive=True, group="diff")
+    async def _compare(self, view: StoryView) -> None:
+        try:
+            blocks = reports.changes(await self.client.diff(self._loop, view.id), view)
+        except (SpoolError, OSError) as error:
+            blocks = [reports.failure(str(error))]
+        if self.is_there:
+            self.query_one("#changes-text", PagedView).show(BlockPages(blocks), stay=True)
+
+    @work(exclusive=True, group="log")
+    async def _read_log(self, view: StoryView) -> None:
+        text = self.query_one("#log-text", PagedView)
+        if view.iteration is None:
+            text.show(BlockPages([reports.failure("nothing has been printed yet")]))
+            return
+        if self._log is None or self._log.iteration != view.iteration:
+            self._log = LogPages(self._feed, view.iteration)
+            await self._log.measure()
+            text.show(self._log)
+        else:
+            await self._log.measure()
+            text.grown()
+
+    def _tell(self, message: str) -> None:
+        line = self.query_one("#message", Static)
+        line.display = bool(message)
+        line.update(one_line(message, 300))
+
+    @on(Tabbed.TabActivated)
+    def _shown(self, event: Tabbed.TabActivated) -> None:
+        if event.pane.id == event.tabbed_content.active:  # not one that was left again in the meantime
+            self._diffed_at = 0.0
+            event.pane.query_one(PagedView).focus()
+            self._paint()
+
+    @on(StoryStrip.Picked)
+    def _picked(self, event: StoryStrip.Picked) -> None:
+        self._select(event.story)
+
+    def _select(self, story: str) -> None:
+        self._selected = None if story == self._progress.current and not self._over else story
+        self._diffed_at = 0.0
+        self._paint()
+
+    def action_walk(self, by: int) -> None:
+        """Look at the next or the previous story."""
+        ids = list(self._progress.stories)
+        if ids and self.view is not None:
+            self._select(ids[max(0, min(len(ids) - 1, ids.index(self.view.id) + by))])
+
+    def action_step(self, by: int) -> None:
+        """Go to another tab."""
+        self.query_one(Tabbed).step(by)
+
+    def action_result(self) -> None:
+        """Show what has been done so far."""
+        self.app.push_screen(ResultScreen(self.client, self._progress, over=self._over), self._walk_to)
+
+    def _walk_to(self, story: str | None) -> None:
+        if story is not None:
+            self._select(story)
+
+    @work(exclusive=True, group="note")
+    async def action_note(self) -> None:
+        """Ask for a note and leave it for the next iteration."""
+        text = await self.app.push_screen_wait(NoteScreen())
+        if not text or not text.strip():
+            return
+        try:
+            await self.client.add_context(self._loop, text)
+        except (SpoolError, OSError) as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.notify("The next iteration will read it.", markup=False)
+
+    def action_detach(self) -> None:
+        """Leave the loop alone."""
+        if not self._over:
+            self.app.notify(f"{self._loop.change} goes on. Enter attaches to it again.", markup=False)
+        self.app.pop_screen()
+
+    def action_back(self) -> None:
+        """Go back, if there is nothing left to decide."""
+        if self._over:
+            self.app.pop_screen()
+        else:
+            self.notify("d leaves the loop running, q stops it.", markup=False)
+
+    def action_leave(self) -> None:
+        """Ctrl-C means what q means here."""
+        self.action_stop()
+
+    def action_stop(self) -> None:
+        """Stop the loop; pressed again and again, leave at once."""
+        if self._over:
+            self.app.pop_screen()
+            return
+        pending = self._asked_at is not None or self._progress.stop_pending
+        match self._stop_key.press(time.monotonic(), pending=pending):
+            case Answer.STOP:
+                self._asked_at = time.monotonic()
+                self.client.stop(self._loop)
+                self._tell("Stopping. Completed work is kept; this screen closes when the agent has ended.")
+            case Answer.ONCE_MORE:
+                self._asked_at = self._asked_at or time.monotonic()
+                self._tell("Still stopping. Press q once more to force-quit.")
+            case Answer.FORCE:
+                self.client.force(self._loop)
+                self.app.exit(
+                    return_code=130,
+                    message=Text(
+                        f"Warning: force-quit. The loop of {one_line(self._loop.change)} is being killed, "
+                        "and this was not waited for."
+                    ),
+                )
+
+
+def _times(presses: int) -> str:
+    return "twice" if presses > 1 else "once"

@@ -1,0 +1,52 @@
+"""Asks for a note that the next iteration will read."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+
+class _Note(TextArea):
+    """A text in which Enter is the end; what is pasted keeps its lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Add", priority=True),
+        Binding("ctrl+j,shift+enter", "newline", "New line", priority=True),
+    ]
+
+    class Submitted(Message):
+        """The note is written."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def action_submit(self) -> None:
+        """Say that the note is written."""
+        self.post_message(self.Submitted(self.text))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+
+class NoteScreen(ModalScreen[str | None]):
+    """A small window for the note."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
+
+    def compose(self) -> ComposeResult:
+        """Make the window."""
+        with Vertical(id="note"):
+            yield Static("A note for the next iteration", classes="heading", markup=False)
+            yield _Note(soft_wrap=True, show_line_numbers=False)
+            yield Static("Enter adds it, Ctrl-J begins a new line, Esc leaves it.", classes="hint", markup=False)
+
+    @on(_Note.Submitted)
+    def _done(self, event: _Note.Submitted) -> None:
+        self.dismiss(event.text)

@@ -1,0 +1,153 @@
+"""Reads a change before its loop starts, down to the prompt itself."""
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Footer, Input, Static, TabPane
+
+from spool.domain.settings import Settings
+from spool.domain.text import one_line
+from spool.errors import SpoolError
+from spool.tui.blocks import Block, Form, Tone, markdown, plain
+from spool.tui.client import Client
+from spool.tui.pages import BlockPages
+from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.loop import LoopScreen
+from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.settings_form import SettingsForm
+from spool.tui.widgets.tabbed import Tabbed
+
+_TEXTS = {"proposal": "Proposal", "tasks": "Tasks", "scenarios": "Scenarios", "prompt": "Prompt"}
+
+
+class PreviewScreen(SpoolScreen):
+    """Shows the texts of a change, the next prompt, and the settings."""
+
+    KEYS = (
+        ("R", "start the loop"),
+        ("Tab, Shift-Tab", "walk the tabs"),
+        ("Up, Down", "scroll; in the settings, walk the lines"),
+        ("Esc", "back"),
+        ("q", "quit"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("R", "start", "Run", key_display="R"),
+        Binding("tab", "step(1)", "Next tab", key_display="Tab", priority=True),
+        Binding("shift+tab", "step(-1)", "Previous tab", show=False, priority=True),
+        Binding("escape", "back", "Back"),
+        Binding("q", "leave", "Quit"),
+    ]
+
+    def __init__(self, client: Client, change: str) -> None:
+        super().__init__(client)
+        self._change = change
+        self._settings: Settings | None = client.settings
+        self._starting = False
+
+    def compose(self) -> ComposeResult:
+        """Make the tabs."""
+        yield Static(f"Spool · {one_line(self._change)}", classes="title", id="name", markup=False)
+        yield Static(id="notice", markup=False)
+        with Tabbed(initial="proposal"):
+            for name, label in _TEXTS.items():
+                with TabPane(label, id=name):
+                    yield PagedView(id=f"{name}-text")
+            with TabPane("Settings", id="settings"):
+                yield SettingsForm(self.client.settings, self.client.harnesses)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Read the change."""
+        self.query_one("#notice").display = False
+        self.query_one("#proposal-text").focus()
+        self._read()
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        try:
+            found = await self.client.preview(self._change)
+        except SpoolError as error:
+            self.complain(error)
+            return
+        if not self.is_there:
+            return
+        self.query_one("#name", Static).update(f"Spool · {found.change} · {one_line(found.title)}")
+        notice = self.query_one("#notice", Static)
+        notice.display = bool(found.notice)
+        notice.update(one_line(found.notice, 300))
+        scenarios = [block for text in found.scenarios for block in markdown(text)]
+        self._text("proposal", markdown(found.proposal))
+        self._text("tasks", markdown(found.tasks) or [_none("this change has no tasks.md")])
+        self._text("scenarios", scenarios or [_none("this change has no scenarios")])
+        await self._show_prompt()
+
+    async def _show_prompt(self) -> None:
+        try:
+            prompt = await self.client.prompt(self._change, self._settings or self.client.settings)
+        except SpoolError as error:
+            self._text("prompt", [_none(f"there is no prompt: {error}")])
+            return
+        self._text("prompt", plain(prompt) or [_none("every story is complete")])
+
+    def _text(self, name: str, blocks: list[Block]) -> None:
+        if self.is_there:
+            self.query_one(f"#{name}-text", PagedView).show(BlockPages(blocks))
+
+    def action_step(self, by: int) -> None:
+        """Go to another tab."""
+        self.query_one(Tabbed).step(by)
+
+    @on(Tabbed.TabActivated)
+    def _shown(self, event: Tabbed.TabActivated) -> None:
+        if event.pane.id != event.tabbed_content.active:
+            return
+        if event.pane.id == "settings":
+            self.query_one("#harness", Input).focus()
+            return
+        if event.pane.id == "prompt":
+            self._again()
+        event.pane.query_one(PagedView).focus()
+
+    @work(exclusive=True, group="prompt")
+    async def _again(self) -> None:
+        await self._show_prompt()
+
+    @on(SettingsForm.Edited)
+    def _edited(self, event: SettingsForm.Edited) -> None:
+        form = self.query_one(SettingsForm)
+        try:
+            self._settings = self.client.check(event.values)
+            form.complain("")
+        except SpoolError as error:
+            self._settings = None
+            form.complain(f"{error}. {error.hint}" if error.hint else str(error))
+
+    def action_back(self) -> None:
+        """Go back to the list; from a field of the settings, first out of the field."""
+        if isinstance(self.focused, Input):
+            self.set_focus(None)
+        else:
+            self.app.pop_screen()
+
+    @work(exclusive=True, group="start")
+    async def action_start(self) -> None:
+        """Start the loop and watch it."""
+        if self._settings is None:
+            self.notify("The settings are not right yet.", severity="error", markup=False)
+            return
+        if self._starting:
+            return
+        self._starting = True
+        try:
+            loop = await self.client.start(self._change, self._settings)
+        except (SpoolError, OSError) as error:
+            self._starting = False
+            self.complain(error if isinstance(error, SpoolError) else SpoolError(str(error)))
+            return
+        self.app.switch_screen(LoopScreen(self.client, loop))
+
+
+def _none(text: str) -> Block:
+    return Block(text=text, form=Form.LINE, tone=Tone.DIM)

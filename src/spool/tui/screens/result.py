@@ -1,0 +1,120 @@
+"""What a loop has done: story by story, and in all."""
+
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Static
+
+from spool.domain import words
+from spool.domain.text import one_line
+from spool.tui.client import Client
+from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
+from spool.tui.progress import LoopProgress, StoryView
+
+_COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
+_NAMES = 2
+"""How many of them hold no figures."""
+_FIXED = 46
+"""What the columns beside the story take."""
+
+
+class ResultScreen(Screen[str | None]):
+    """A table of the stories under the verdict; Enter on a story goes to it."""
+
+    KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("Up, Down", "walk the stories"),
+        ("Enter", "look at what happened in a story"),
+        ("Esc", "back to the loop"),
+        ("q", "quit"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Look at it"),
+        Binding("escape", "dismiss(None)", "Back"),
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("t", "app.theme", "Theme", show=False),
+        Binding("q", "app.quit", "Quit"),
+        Binding("ctrl+c", "app.quit", "Quit", show=False),
+    ]
+
+    def __init__(self, client: Client, progress: LoopProgress, *, over: bool) -> None:
+        super().__init__()
+        self.client = client
+        self._progress = progress
+        self._over = over
+
+    def compose(self) -> ComposeResult:
+        """Make the verdict and the table."""
+        yield Static(f"Spool · {one_line(self._progress.change)} · result", classes="title", markup=False)
+        yield Static(self._verdict(), id="verdict")
+        yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Fill the table."""
+        self.query_one(DataTable).focus()
+
+    def on_resize(self) -> None:
+        """Lay the table out for the width."""
+        table: DataTable[Text] = self.query_one(DataTable)
+        row = table.cursor_row
+        table.clear(columns=True)
+        for place, name in enumerate(_COLUMNS):
+            table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
+        for story in self._progress.stories.values():
+            table.add_row(*self._row(story, max(12, self.size.width - _FIXED)), key=story.id)
+        table.move_cursor(row=row)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from spool.tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(self.KEYS))
+
+    def action_select(self) -> None:
+        """Go to the story under the cursor."""
+        self.query_one(DataTable).action_select_cursor()
+
+    @on(DataTable.RowSelected)
+    def _chosen(self, event: DataTable.RowSelected) -> None:
+        self.dismiss(event.row_key.value or "")
+
+    def _verdict(self) -> Text:
+        progress = self._progress
+        state = state_of(progress, over=self._over)
+        text = Text()
+        text.append(state, STATUS_STYLES.get(state, "bold"))
+        reason = progress.ended.reason if progress.ended else "its runner is gone" if self._over else ""
+        text.append(f": {one_line(reason, 400)}" if reason else "")
+        if progress.error is not None and progress.error.kept:
+            text.append(f"\nKept: {one_line(progress.error.kept, 400)}", "yellow")
+        text.append(f"\n{self._total()}", "dim")
+        return text
+
+    def _total(self) -> str:
+        progress = self._progress
+        stories = progress.stories.values()
+        files = len({name for story in stories for name in story.files})
+        attempts = sum(len(story.attempts) for story in stories)
+        parts = [f"{progress.completed} of {len(stories)} stories", f"{attempts} attempts"]
+        if progress.started_at is not None:
+            lasted = ((progress.ended_at or datetime.now(UTC)) - progress.started_at).total_seconds()
+            parts.append(words.duration(max(0.0, lasted)))
+        return " · ".join([*parts, *words.spent(progress.usage), f"{files} files changed"])
+
+    def _row(self, story: StoryView, width: int) -> tuple[Text, ...]:
+        sign, style = MARKS[story.mark]
+        usage = story.usage
+        return (
+            Text(sign, style),
+            Text(fitted(f"{story.id} {story.title}", width).rstrip()),
+            Text(str(len(story.attempts)), justify="right"),
+            Text(words.duration(story.seconds) if story.attempts else "-", justify="right"),
+            Text("-" if usage.tokens is None else words.tokens(usage.tokens), justify="right"),
+            Text("-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}", justify="right"),
+            Text(str(len(story.files)) if story.attempts else "-", justify="right"),
+        )

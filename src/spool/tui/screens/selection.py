@@ -1,0 +1,141 @@
+"""The first screen: which changes there are, and which loops run."""
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Footer, Input, Static
+
+from spool.errors import SpoolError
+from spool.tui.client import ChangeRow, Client
+from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.preview import PreviewScreen
+from spool.tui.widgets.change_list import ChangeList, heading
+
+_REFRESH_S = 1.0
+_EMPTY = "There is no active change here.\nA change is a folder with a proposal.md under .spool/changes/."
+
+
+class SelectionScreen(SpoolScreen):
+    """Lists the changes; Enter looks at one, or attaches to its loop if that runs."""
+
+    KEYS = (
+        ("Up, Down", "walk the changes"),
+        ("Enter", "look at a change; attach to a loop that runs"),
+        ("l", "look at the last run of a change"),
+        ("/", "filter; Esc ends it"),
+        ("q", "quit; loops that run go on"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Open", show=True),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("l", "last_run", "Last run"),
+        Binding("q", "leave", "Quit"),
+        Binding("escape", "clear_filter", "Clear", show=False),
+    ]
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._rows: list[ChangeRow] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Make the list."""
+        yield Static("Spool · changes", classes="title", markup=False)
+        yield Static(id="columns", markup=False)
+        yield ChangeList(id="changes")
+        yield Static(_EMPTY, id="empty", markup=False)
+        yield Static(id="detail", markup=False)
+        yield Input(placeholder="filter by id or title", id="filter")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Read the changes now and every second."""
+        self.query_one("#filter").display = False
+        self.query_one("#empty").display = False
+        self.query_one(ChangeList).focus()
+        self._read()
+        self.set_interval(_REFRESH_S, self._read)
+
+    def on_screen_resume(self) -> None:
+        """Come back from another screen: what is shown may be old."""
+        self._read()
+
+    def on_resize(self) -> None:
+        """Fit the heading to the columns."""
+        self.query_one("#columns", Static).update(heading(self.query_one(ChangeList).scrollable_content_region.width))
+
+    @work(exclusive=True)
+    async def _read(self) -> None:
+        try:
+            self._rows = await self.client.changes()
+        except SpoolError as error:
+            self.complain(error)
+        self._show()
+
+    def _show(self) -> None:
+        if self._rows is None or not self.is_there:
+            return
+        wanted = self.query_one("#filter", Input).value.strip().lower()
+        shown = [row for row in self._rows if wanted in f"{row.id} {row.title}".lower()]
+        changes = self.query_one(ChangeList)
+        changes.show(shown)
+        changes.display = bool(shown)
+        self.query_one("#columns", Static).update(heading(changes.scrollable_content_region.width))
+        empty = self.query_one("#empty", Static)
+        empty.display = not shown
+        empty.update(_EMPTY if not self._rows else "No change matches the filter. Esc shows all.")
+        self._tell(changes.row)
+
+    def _tell(self, row: ChangeRow | None) -> None:
+        """Show what the line of a change has no room for."""
+        told = ""
+        if row is not None:
+            where = f"runs in {row.elsewhere}" if row.elsewhere else "running; Enter attaches" if row.running else ""
+            told = " · ".join(part for part in (row.title, where or row.reason) if part)
+        self.query_one("#detail", Static).update(told)
+
+    @on(ChangeList.OptionHighlighted)
+    def _highlighted(self) -> None:
+        self._tell(self.query_one(ChangeList).row)
+
+    @on(ChangeList.Chosen)
+    def _chosen(self, event: ChangeList.Chosen) -> None:
+        if event.row.running and event.row.loop is not None:
+            self.app.push_screen(LoopScreen(self.client, event.row.loop))
+        else:
+            self.app.push_screen(PreviewScreen(self.client, event.row.id))
+
+    def action_choose(self) -> None:
+        """Open what is under the cursor, from wherever the focus is."""
+        self.query_one(ChangeList).action_select()
+
+    def action_last_run(self) -> None:
+        """Look at what the last run of a change did."""
+        row = self.query_one(ChangeList).row
+        if row is None or row.loop is None:
+            self.notify("No loop has run for this change yet.", markup=False)
+        else:
+            self.app.push_screen(LoopScreen(self.client, row.loop))
+
+    def action_filter(self) -> None:
+        """Type to filter."""
+        field = self.query_one("#filter", Input)
+        field.display = True
+        field.focus()
+
+    def action_clear_filter(self) -> None:
+        """Show all changes again."""
+        field = self.query_one("#filter", Input)
+        field.value = ""
+        field.display = False
+        self.query_one(ChangeList).focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.query_one(ChangeList).focus()

@@ -1,0 +1,100 @@
+"""The list of changes."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rich.text import Text
+from textual import on
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from spool.tui.client import ChangeRow
+from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
+
+_BAR = 10
+_WIDE = 80
+"""From this width on there is room for titles and for the last activity."""
+
+
+class ChangeList(OptionList):
+    """One line a change, with progress, status and last activity; running loops are marked."""
+
+    class Chosen(Message):
+        """A person has chosen a change."""
+
+        def __init__(self, row: ChangeRow) -> None:
+            super().__init__()
+            self.row = row
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(markup=False, id=id)
+        self._rows: list[ChangeRow] = []
+        self._shown = 0
+
+    @property
+    def row(self) -> ChangeRow | None:
+        """The change under the cursor."""
+        return self._rows[self.highlighted] if self.highlighted is not None and self._rows else None
+
+    def show(self, rows: Sequence[ChangeRow]) -> None:
+        """Show these changes; the cursor stays on the change it was on."""
+        width = self.scrollable_content_region.width
+        if (list(rows), width) == (self._rows, self._shown):
+            return
+        before = self.row
+        self._rows, self._shown = list(rows), width
+        now = datetime.now(UTC)
+        self.clear_options()
+        self.add_options(Option(line(row, width, now)) for row in rows)
+        places = [place for place, row in enumerate(rows) if before and _key(row) == _key(before)]
+        self.highlighted = (places or [0])[0] if rows else None
+
+    def on_resize(self) -> None:
+        """Lay the lines out anew."""
+        self.show(self._rows)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.Chosen(self._rows[event.option_index]))
+
+
+def _key(row: ChangeRow) -> tuple[str, str]:
+    return row.id, row.elsewhere
+
+
+def heading(width: int) -> str:
+    """Return the heading of the columns."""
+    name, title, activity = _widths(width)
+    head = f"  {fitted('change', name)} "
+    if title:
+        head += f"{fitted('title', title)} "
+    return head + fitted("tasks", _BAR + 8) + fitted("status", 9) + ("last activity" if activity else "")
+
+
+def line(row: ChangeRow, width: int, now: datetime) -> Text:
+    """Return the line of one change, fitted to the width."""
+    name, title, activity = _widths(width)
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append("▶ " if row.running else "  ", "bold cyan")
+    text.append(fitted(row.id, name) + " ", "bold" if row.running else "")
+    if title:
+        where = f"in {row.elsewhere}" if row.elsewhere else "" if row.title == row.id else row.title
+        text.append(fitted(where, title) + " ", "dim" if row.elsewhere else "")
+    text.append_text(bar(row.done, row.total, _BAR))
+    text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
+    text.append(fitted(row.status or "new", 9), STATUS_STYLES.get(row.status, "dim"))
+    if activity:
+        text.append(fitted("" if row.running else ago(row.active_at, now), activity), "dim")
+    return text
+
+
+def _widths(width: int) -> tuple[int, int, int]:
+    """Return the columns for the id, the title and the last activity."""
+    activity = 13 if width >= _WIDE else 0
+    rest = width - 3 - (_BAR + 8) - 9 - activity
+    if width < _WIDE:
+        return max(8, rest), 0, 0
+    name = min(32, max(16, rest * 2 // 5))
+    return name, max(0, rest - name - 1), activity

@@ -1,0 +1,46 @@
+"""The line of figures under a loop, with small charts per iteration."""
+
+from datetime import UTC, datetime
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Sparkline, Static
+
+from spool.tui.looks import figures
+from spool.tui.progress import LoopProgress
+
+_ITERATIONS = 12
+
+
+class Meter(Horizontal):
+    """Iteration, attempt, elapsed time, tokens and cost; charts where there is room for them."""
+
+    DEFAULT_CSS = """
+    Meter { height: 1; }
+    Meter #figures { width: 1fr; }
+    Meter .name { width: auto; padding: 0 1; color: $text-muted; }
+    Meter Sparkline { width: 12; height: 1; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        yield Static(id="figures", markup=False)
+        for name in ("time", "tokens", "cost"):
+            yield Static(name, classes="name chart", markup=False)
+            yield Sparkline(id=f"{name}-chart", classes="chart")
+
+    def show(self, progress: LoopProgress) -> None:
+        """Show where a loop stands."""
+        text = Text(figures(progress, datetime.now(UTC)), no_wrap=True, overflow="ellipsis")
+        self.query_one("#figures", Static).update(text)
+        charted = list(progress.charted)[-_ITERATIONS:]
+        for name, values in (
+            ("time", [one.seconds for one in charted]),
+            ("tokens", [float(one.tokens) for one in charted]),
+            ("cost", [one.cost_usd for one in charted]),
+        ):
+            chart = self.query_one(f"#{name}-chart", Sparkline)
+            padded = [0.0] * (_ITERATIONS - len(values)) + values  # one column an iteration
+            if chart.data != padded:
+                chart.data = padded

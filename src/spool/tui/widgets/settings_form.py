@@ -1,0 +1,99 @@
+"""The settings that a loop starts with, for a person to change."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.widgets import Checkbox, Input, Label, Static
+
+from spool.domain.settings import Settings
+
+_TEXTS = {
+    "harness": "Agent",
+    "model": "Model",
+    "max_retries": "Max retries",
+    "iteration_timeout": "Iteration timeout",
+    "idle_timeout": "Idle timeout",
+    "command_timeout": "Command timeout",
+}
+_CHOICES = {
+    "allow_all": "Allow all: the agent uses its tools without asking",
+    "keep": "After a stop, go on from the tree as it is, not from the checkpoint",
+    "commit_stories": "Commit the work of each finished story",
+}
+
+
+class _Choice(Checkbox):
+    """A box that is empty while it is not ticked; Textual only dims the tick, which nobody sees without colour."""
+
+    @property
+    def _button(self) -> Content:
+        return Content("[x]" if self.value else "[ ]")
+
+
+class SettingsForm(VerticalScroll):
+    """One line a setting. Up and Down walk the lines."""
+
+    DEFAULT_CSS = """
+    SettingsForm Horizontal { height: 1; margin: 0 1; }
+    SettingsForm Label { width: 20; }
+    SettingsForm Input { width: 1fr; max-width: 50; padding: 0 1; }
+    SettingsForm Checkbox { margin: 0 1; width: 1fr; }
+    SettingsForm #problem { margin: 1; color: $text-error; height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "screen.focus_previous", "Up", show=False),
+        Binding("down", "screen.focus_next", "Down", show=False),
+    ]
+
+    class Edited(Message):
+        """A person has changed a setting."""
+
+        def __init__(self, values: dict[str, str | bool]) -> None:
+            super().__init__()
+            self.values = values
+
+    def __init__(self, settings: Settings, harnesses: list[str], *, id: str | None = None) -> None:
+        super().__init__(id=id, can_focus=False)
+        self._settings = settings
+        self._harnesses = harnesses
+
+    def compose(self) -> ComposeResult:
+        """Make one line a setting."""
+        for name, label in _TEXTS.items():
+            suggester = SuggestFromList(self._harnesses) if name == "harness" else None
+            with Horizontal():
+                yield Label(label)
+                yield Input(_shown(getattr(self._settings, name)), id=name, suggester=suggester, compact=True)
+        for name, label in _CHOICES.items():
+            chosen = self._settings.on_resume == "keep" if name == "keep" else bool(getattr(self._settings, name))
+            yield _Choice(label, chosen, id=name, compact=True)
+        yield Static(id="problem", markup=False)
+
+    def complain(self, problem: str) -> None:
+        """Tell what is wrong with what was typed."""
+        self.query_one("#problem", Static).update(problem)
+
+    @on(Input.Changed)
+    @on(Checkbox.Changed)
+    def _edited(self, event: Input.Changed | Checkbox.Changed) -> None:
+        event.stop()
+        values: dict[str, str | bool] = {name: self.query_one(f"#{name}", Input).value.strip() for name in _TEXTS}
+        for name in _CHOICES:
+            values[name] = self.query_one(f"#{name}", Checkbox).value
+        values["on_resume"] = "keep" if values.pop("keep") else "revert"
+        self.post_message(self.Edited(values))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        for size, unit in ((3_600, "h"), (60, "m")):
+            if value and value % size == 0:
+                return f"{value / size:g}{unit}"
+        return f"{value:g}s"
+    return "" if value is None else str(value)

@@ -1,0 +1,101 @@
+"""The stories of a loop: a list where there is room, else one row."""
+
+from collections.abc import Sequence
+
+import msgspec
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.widget import Widget
+
+from spool.domain.text import one_line
+from spool.tui.looks import MARKS, fitted
+from spool.tui.progress import Mark
+
+
+class Tile(msgspec.Struct, frozen=True):
+    """What is shown of one story."""
+
+    id: str
+    title: str
+    mark: Mark
+    attempts: int
+
+
+class StoryStrip(Widget):
+    """Shows the stories; the one that is looked at stands out."""
+
+    DEFAULT_CSS = """
+    StoryStrip { height: 1; width: 1fr; }
+    """
+
+    class Picked(Message):
+        """A person has clicked a story."""
+
+        def __init__(self, story: str) -> None:
+            super().__init__()
+            self.story = story
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._tiles: tuple[Tile, ...] = ()
+        self._selected = ""
+        self._places: list[tuple[range, range, str]] = []
+
+    def show(self, tiles: Sequence[Tile], selected: str) -> None:
+        """Show these stories."""
+        if (tuple(tiles), selected) != (self._tiles, self._selected):
+            self._tiles, self._selected = tuple(tiles), selected
+            self.refresh()
+
+    def render(self) -> Text:
+        """Return the list or the row."""
+        self._places = []
+        if not self._tiles:
+            return Text("waiting for the first story", "dim")
+        return self._list() if self.size.height > 1 else self._row()
+
+    def on_click(self, event: events.Click) -> None:
+        """Pick the story that was clicked."""
+        for columns, lines, story in self._places:
+            if event.x in columns and event.y in lines:
+                self.post_message(self.Picked(story))
+
+    def _list(self) -> Text:
+        width, height = self.size
+        at = next((number for number, tile in enumerate(self._tiles) if tile.id == self._selected), 0)
+        first = max(0, min(at - height // 2, len(self._tiles) - height))
+        text = Text(no_wrap=True)
+        for line, tile in enumerate(self._tiles[first : first + height]):
+            self._places.append((range(width), range(line, line + 1), tile.id))
+            text.append_text(self._tile(tile, fitted(_words(tile), max(1, width - 4))))
+            text.append("\n")
+        return text
+
+    def _row(self) -> Text:
+        at = next((number for number, tile in enumerate(self._tiles) if tile.id == self._selected), 0)
+        # The selected one has its title; its neighbours follow as far as there is room.
+        first = at
+        room = self.size.width - len(_words(self._tiles[at])) - 6
+        while first > 0 and room > 20:
+            first -= 1
+            room -= len(self._tiles[first].id) + 4
+        text, column = Text(no_wrap=True, overflow="ellipsis"), 0
+        for tile in self._tiles[first:]:
+            shown = self._tile(tile, _words(tile) if tile.id == self._selected else one_line(tile.id, 12))
+            self._places.append((range(column, column + shown.cell_len), range(1), tile.id))
+            text.append_text(shown)
+            column += shown.cell_len
+        return text
+
+    def _tile(self, tile: Tile, words: str) -> Text:
+        sign, style = MARKS[tile.mark]
+        chosen = tile.id == self._selected
+        if chosen:
+            return Text(f" {sign} {words} ", "bold reverse")
+        return Text.assemble((" ", ""), (sign, style), f" {words} ")
+
+
+def _words(tile: Tile) -> str:
+    tries = f" ×{tile.attempts}" if tile.attempts > 1 else ""  # noqa: RUF001 - the sign that people read as "times"
+    return one_line(f"{tile.id} {tile.title}", 60) + tries if tile.id else one_line(tile.title, 60)

@@ -296,7 +296,7 @@ def test_a_stop_is_obeyed_while_an_agent_prints_faster_than_can_be_read(scratch:
     # A promise would not count any more, so that what is still unread need not be.
     assert (scratch.state / "journal.jsonl").stat().st_size < max(1 << 28, 2 * read)
     for path in (log, scratch.state / "journal.jsonl"):
-        path.unlink()
+        os.truncate(path, 0)  # they are large, and pytest keeps its folders
 
 
 def test_an_agent_with_a_bad_environment_is_no_problem_of_ours(scratch: Scratch) -> None:

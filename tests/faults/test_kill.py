@@ -8,10 +8,10 @@ import time
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, nobody_left, shell_agent
+from tests.faults.machine import PROMISE, Warm, end, nobody_left, shell_agent, wait_until
 from tests.support import Scratch
 
-FOREVER = "echo at work; sleep 0.05"
+FOREVER = "echo at work; : > $HOME/beat; sleep 0.05"
 ROUNDS_IN_ALL, PARTS = 1_000, 10
 
 
@@ -30,8 +30,12 @@ def kill_again_and_again(scratch: Scratch, warm: Warm, *, rounds: int, seed: int
     chance = random.Random(seed)
     in_flight: set[int] = set()
     for _ in range(rounds):
+        beat = scratch.home / "beat"
+        beat.unlink(missing_ok=True)
         runner = warm.ralph("Work", "--no-max-iterations")
-        time.sleep(chance.uniform(0, 0.3))  # the moment of the kill is the experiment, not a synchronisation
+        if chance.random() < 0.7:  # else somewhere in the start
+            wait_until(beat.exists, "an agent at work", 120)
+        time.sleep(chance.uniform(0, 0.2))  # the moment of the kill is the experiment, not a synchronisation
         end(runner)
         assert warm.wait(runner) == -9
         invariants.hold(scratch)

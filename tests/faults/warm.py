@@ -4,11 +4,15 @@ import json
 import os
 import sys
 
+import spool.cli.detach
+import spool.cli.loops
 import spool.cli.ralph
+import spool.cli.ralph_job
 import spool.cli.runner
 import spool.cli.status
 import spool.cli.views.lines
-import spool.harness.opencode  # noqa: F401 - loaded here, so that the forks need not
+import spool.harness.opencode
+import spool.host.config  # noqa: F401 - all of it is loaded here, so that the forks need not
 from spool.cli.main import run
 
 

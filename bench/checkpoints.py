@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from spool.host.checkpoints.checkpoints import Checkpoints
@@ -62,7 +63,7 @@ async def _measure(base: Path, files: int) -> int:
         _touch(top, files, f"{number}")
         stash.append(_git_timed(top, "stash", "-q", "-u"))
         pop.append(_git_timed(top, "stash", "pop", "-q"))
-        revert.append(await _timed(lambda: checkpoints.revert(saved)))
+        revert.append(await _timed(partial(checkpoints.revert, saved)))
         _touch(top, files, f"kept {number}")
         dirty.append(await _timed(lambda: checkpoints.save("dirty")))
         saved = await checkpoints.save("settled")
@@ -85,7 +86,13 @@ def _repository(base: Path, files: int) -> Path:
     (top / ".env").write_text("SECRET=1\n")
     (top / "node_modules/lib").mkdir(parents=True)
     (top / "node_modules/lib/index.js").write_text("1\n")
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"], ["status"]):
+    for words in (
+        ["init", "-q"],
+        ["config", "gc.auto", "0"],
+        ["add", "-A"],
+        ["commit", "-qm", "1"],
+        ["repack", "-adq"],
+    ):
         _git(top, *words)
     time.sleep(1.1)  # git compares whole seconds; a tree made a second ago is slow for everyone
     _git(top, "status")

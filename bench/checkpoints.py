@@ -86,7 +86,13 @@ def _repository(base: Path, files: int) -> Path:
     (top / ".env").write_text("SECRET=1\n")
     (top / "node_modules/lib").mkdir(parents=True)
     (top / "node_modules/lib/index.js").write_text("1\n")
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"], ["status"]):
+    for words in (
+        ["init", "-q"],
+        ["config", "gc.auto", "0"],
+        ["add", "-A"],
+        ["commit", "-qm", "1"],
+        ["repack", "-adq"],
+    ):
         _git(top, *words)
     time.sleep(1.1)  # git compares whole seconds; a tree made a second ago is slow for everyone
     _git(top, "status")

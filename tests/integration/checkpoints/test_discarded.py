@@ -1,10 +1,12 @@
 """What a revert discards is kept for 14 days, and can be listed, shown, compared and restored."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from spool.errors import CheckpointError
+from spool.host.checkpoints.shadow import MOST_PACKS
 from tests.integration.checkpoints.world import World, remove, run
 
 _NOON = datetime(2031, 5, 4, 12, 0, 0, tzinfo=UTC)
@@ -110,3 +112,37 @@ def test_another_process_finds_the_checkpoint(world: World) -> None:
     assert run(later.current()) == saved
     run(later.revert(saved))
     assert (world.top / "committed").read_text() == "2\n"
+
+
+def test_many_packs_are_put_together_and_nothing_is_lost(world: World) -> None:
+    checkpoints = world.checkpoints(now=lambda: _NOON)
+    saved = run(checkpoints.save("story 1"))
+    for number in range(MOST_PACKS + 3):
+        world.write("committed", f"agent {number}\n")
+        run(checkpoints.revert(saved))
+    shadow = next((world.top / ".git/spool/shadow").iterdir())
+    assert len(list((shadow / "objects/pack").glob("*.pack"))) > MOST_PACKS
+    run(checkpoints.cleanup())
+    assert len(list((shadow / "objects/pack").glob("*.pack"))) < 5
+    assert "missing" not in world.git("--git-dir", str(shadow), "fsck")
+    names = [one.name for one in run(checkpoints.discarded())]
+    run(checkpoints.restore(names[7]))
+    assert (world.top / "committed").read_text() == "agent 7\n"
+
+
+def test_an_empty_shadow_begins_anew(world: World) -> None:
+    checkpoints = world.checkpoints()
+    world.write("large", b"x" * 3_000_000)
+    run(checkpoints.save("story 1"))
+    shadow = next((world.top / ".git/spool/shadow").iterdir())
+    assert _size(shadow) > 3_000_000
+    run(checkpoints.cleanup())
+    assert _size(shadow) < 100_000
+    saved = run(checkpoints.save("story 2"))
+    remove(world.top / "large")
+    run(checkpoints.revert(saved))
+    assert (world.top / "large").stat().st_size == 3_000_000
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

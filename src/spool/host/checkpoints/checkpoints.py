@@ -104,7 +104,8 @@ class Checkpoints:
     async def discarded(self) -> list[Discarded]:
         """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
         snapshots = [self._kept.load(name) for name in self._kept.names()]
-        return [_discarded(one) for one in sorted((one for one in snapshots if one), key=lambda one: one.at)]
+        found = [one for one in snapshots if one is not None]
+        return [_discarded(one) for one in sorted(found, key=lambda one: (one.at, len(one.name), one.name))]
 
     async def show(self, name: str) -> str:
         """Return what a discarded attempt was, and which files it had changed."""

@@ -120,9 +120,8 @@ class Pins:
         self._git = git
         self._prefix = prefix
 
-    async def hold(self, owner: str, oids: set[str]) -> set[str]:
-        """Make sure that these objects stay; return what else the owner still holds."""
-        held = await self._held(owner)
+    async def hold(self, owner: str, oids: set[str], *, held: set[str]) -> set[str]:
+        """Make sure that these objects stay, given what the owner already holds; return what else it holds."""
         await self._update([f"create {self._prefix}{owner}/{oid} {oid}\n" for oid in sorted(oids - held)])
         return held - oids
 

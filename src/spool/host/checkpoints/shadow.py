@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from spool.domain.text import one_line
@@ -45,6 +47,12 @@ _INHERITED = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
+MOST_PACKS = 20
+"""A checkpoint of a changed tree adds a pack; more than these are put together."""
+MOST_EMPTY_BYTES = 1 << 20
+"""What a shadow that holds no tree any more may keep: beginning anew costs seconds in a large repository."""
+TREES = "refs/spool/tree/"
+"""Where the shadow's own refs are."""
 
 
 def worktree_key(top: Path) -> str:
@@ -130,16 +138,48 @@ class Shadow:
         """Return the name of the tree that the index holds."""
         return (await self.git("write-tree")).decode().strip()
 
-    async def secure(self, tree: str, pinned: list[str]) -> None:
-        """Copy what a tree borrows from the user's repository, beyond what is pinned there: their `git gc` may come."""
+    async def secure(self, tree: str, *, head: str | None, safe: set[str]) -> None:
+        """Copy what a tree borrows from the user's repository: their `git gc` may come.
+
+        What the pinned HEAD has, or a tree that is already safe, is not copied. HEAD is named by its tree: a commit
+        would leave nothing out here, and 100,000 files would be copied each time.
+        """
         if not self.borrows:
             return
-        wanted = "".join([f"{tree}\n", *(f"^{oid}\n" for oid in pinned)])
+        wanted = "".join([f"{tree}\n", *([f"^{head}^{{tree}}\n"] if head else []), *(f"^{one}\n" for one in safe)])
         await self.git(
             "pack-objects", "--revs", "--quiet", "--non-empty", "--window=0", "--threads=1",
             os.fsencode(self.git_dir / "objects" / "pack" / "pack"),
             stdin=wanted.encode(),
         )  # fmt: skip
+
+    def trees_of(self, owner: str) -> set[str]:
+        """Return the trees that an owner's refs hold. Nobody packs the shadow's refs: each is a file."""
+        with suppress(FileNotFoundError):
+            return {path.name for path in (self.git_dir / TREES / owner).iterdir() if path.suffix != ".lock"}
+        return set()
+
+    async def tidy(self) -> None:
+        """Put small packs together, and remove what no checkpoint holds any more.
+
+        By way of a multi-pack index, which looks at this object directory only: before git 2.41, `repack --geometric`
+        took in packs of the repository that objects are borrowed from.
+        """
+        packs = len(list((self.git_dir / "objects" / "pack").glob("*.pack")))
+        if not any((self.git_dir / TREES).glob("*/*")) and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
+            await asyncio.to_thread(self._begin_anew)
+        elif packs > MOST_PACKS:
+            for words in (("write",), ("repack", "--batch-size=0"), ("expire",)):
+                await self.git("multi-pack-index", *words)
+            await self.git("prune-packed", "-q")
+
+    def _size(self) -> int:
+        return sum(path.stat().st_size for path in (self.git_dir / "objects").rglob("*") if path.is_file())
+
+    def _begin_anew(self) -> None:
+        self.forget()
+        shutil.rmtree(self.git_dir / "objects")
+        self._make()
 
     def forget(self) -> None:
         """Drop the index, so that every file is read anew; what was saved stays."""

@@ -11,7 +11,7 @@ from spool.host.checkpoints.ignored import read_ignored
 from spool.host.checkpoints.paths import Spared
 from spool.host.checkpoints.recorder import Recorder
 from spool.host.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
-from spool.host.checkpoints.shadow import Shadow
+from spool.host.checkpoints.shadow import TREES, Shadow
 from spool.host.checkpoints.snapshot import Part
 from spool.host.checkpoints.theirs import Theirs
 from spool.host.checkpoints.tree import TreeRestorer
@@ -60,9 +60,9 @@ class Site:
         borrows = not path or not repository.git_dir.is_relative_to(repository.top)
         self.shadow = Shadow(repository, home=around.home, timeout_s=around.timeout_s, borrows=borrows)
         self._recorder = Recorder(self.shadow, large_file_bytes=around.large_file_bytes)
-        self._theirs = Theirs(repository, timeout_s=around.timeout_s)
-        self._pins = Pins(self._theirs.git, f"refs/spool/pin/{around.key}/")
-        self._trees = Pins(self.shadow.git, "refs/spool/tree/")
+        self._theirs = Theirs(repository, timeout_s=around.timeout_s, pins=f"refs/spool/pin/{around.key}/")
+        self._pins = Pins(self._theirs.git, self._theirs.pins)
+        self._trees = Pins(self.shadow.git, TREES)
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
@@ -102,12 +102,14 @@ class Site:
         tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
         more = sorted(tips - heads)[:MOST_PINS]
         named = await self._theirs.existing(oids_of(part.unfinished) - heads)
-        pins = await self._pins.hold(owner, {*heads, *more, *named, *await self._staged_tree(part)})
+        wanted = {*heads, *more, *named, *await self._staged_tree(part)}
+        pins = await self._pins.hold(owner, wanted, held=self._theirs.pinned(owner))
         safe = self._safe.setdefault(head, set())
         if part.tree not in safe:
-            await self.shadow.secure(part.tree, [*([head] if head else []), *safe])
+            await self.shadow.secure(part.tree, head=head, safe=safe)
             safe.add(part.tree)
-        trees = await self._trees.hold(owner, {part.tree, *([instead.tree] if instead else [])})
+        wanted = {part.tree, *([instead.tree] if instead else [])}
+        trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
         missed = len(tips - heads) - len(more)
         warnings = [self._name(f"{missed} branches and tags are too many to be pinned")] if missed else []
         return Stale(pins=pins, trees=trees, warnings=warnings)
@@ -130,6 +132,9 @@ class Site:
         for pins in self._all_pins():
             for owner in await pins.owners() - owners:
                 await pins.release(owner)
+        if self.shadow.git_dir.is_dir():
+            await self.shadow.tidy()
+            self._safe.clear()
 
     def _all_pins(self) -> list[Pins]:
         """Return the pins here and in the user's repository, where these still exist."""

@@ -30,8 +30,10 @@ class Refs(msgspec.Struct, frozen=True):
 class Theirs:
     """Runs git on the user's repository: its refs and objects only, never its hooks, filters or working tree."""
 
-    def __init__(self, repository: Repository, *, timeout_s: float) -> None:
+    def __init__(self, repository: Repository, *, timeout_s: float, pins: str) -> None:
         self.repository = repository
+        self.pins = pins
+        self._pinned: list[str] = []
         self._timeout_s = timeout_s
         # Bound to this very repository: where the agent has removed a nested one, git would find the outer.
         self._env = git_environment(GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=str(repository.top))
@@ -60,18 +62,26 @@ class Theirs:
         )
 
     async def refs(self) -> Refs:
-        """Return HEAD and all refs that are the user's own."""
+        """Return HEAD and all refs that are the user's own, and take note of Spool's."""
         told = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
         names: dict[bytes, str] = {}
         head = None
+        self._pinned = []
         for line in told.splitlines():
             oid, _, name = line.partition(b"\0")
             mark, oid, link = oid[:1], *oid[1:].split(b" ", 1)
             if mark == b"*":
                 head = Head(name, oid.decode())
+            if name.startswith(self.pins.encode()):
+                self._pinned.append(name.decode())
             if not link and not name.startswith(_FOREIGN):
                 names[name] = oid.decode()
         return Refs(head or await self._odd_head(), names)
+
+    def pinned(self, owner: str) -> set[str]:
+        """Return what an owner's pins held when the refs were last read."""
+        start = f"{self.pins}{owner}/"
+        return {name.removeprefix(start) for name in self._pinned if name.startswith(start)}
 
     async def existing(self, oids: set[str]) -> set[str]:
         """Return which objects are there."""

@@ -42,8 +42,9 @@ def test_check_of_what_is_not_there(scratch: Scratch) -> None:
         (Run((Say(COMPLETE),)), 1, "it promised, but wrote nothing"),
         (Run((Say("Hello!"),)), 1, "it ran, but made no promise"),
         (Run((Say(COMPLETE),), Fault(401, message="invalid api key")), 1, "set ANTHROPIC_API_KEY"),
+        (Run((Say(COMPLETE),), Fault(429, retry_after=1)), 1, "rate limited: "),
     ],
-    ids=["works", "writes nothing", "does not promise", "wrong key"],
+    ids=["works", "writes nothing", "does not promise", "wrong key", "rate limit"],
 )
 def test_check(tmp_path: Path, run: Run, code: int, words: str) -> None:
     if why := missing("claude"):

@@ -71,7 +71,13 @@ def check(name: str, model: str | None) -> int:
     It is a real run: it costs what a short question to the model costs.
     """
     settings = msgspec.structs.replace(
-        _settings(), harness=name, allow_all=True, max_iterations=1, error_threshold=1, iteration_timeout=300.0
+        _settings(),
+        harness=name,
+        allow_all=True,
+        max_iterations=1,
+        error_threshold=1,
+        iteration_timeout=300.0,
+        rate_limit_pause=0.0,
     )
     if model is not None:
         settings = msgspec.structs.replace(settings, model=model)

@@ -37,7 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     error_threshold: int = 10
     error_pause_s: float = 1.0
     rate_limit_pause_s: float = 30.0
-    """The first wait for a rate limit that does not say when it ends; each further one is twice as long."""
+    """The first wait for a rate limit that does not tell its end, twice as long each time; with 0 the loop ends."""
     fail_fast: bool = False
 
 
@@ -142,7 +142,9 @@ def judge_story(
     return Retry(because, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
 
 
-def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait:
+def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait | Finish:
+    if not limits.rate_limit_pause_s:
+        return Finish(Status.STUCK, f"rate limited: {outcome.reason}", ExitCode.STUCK)
     seconds = rate_limit_wait_s(
         tally.waits_in_row - 1,
         now=now,

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+Steps = list[dict[str, Any]]
+"""What the scripted agent does in one iteration."""
 CHANGE = "002-01_add-ralph-loop"
 PROPOSAL = "# Add the ralph loop\n\nA loop that runs an agent until the work is done.\n"
 TASKS = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n- [ ] 1.2 Test the loop\n"
@@ -87,7 +89,7 @@ class Scratch:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
-    def script(self, *iterations: list[dict[str, Any]]) -> None:
+    def script(self, *iterations: Steps) -> None:
         """Write the script that the `scripted` harness plays, where no revert can bring an old one back."""
         script, config = self.home / "script.json", self.home / ".config" / "spool" / "config.toml"
         script.write_text(json.dumps({"iteration": [{"steps": steps} for steps in iterations]}))

@@ -12,7 +12,7 @@ from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
 from spool.tui.widgets.paged import PagedView
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, Scratch, Steps
 from tests.tui.support import (
     alive,
     hit,
@@ -27,14 +27,14 @@ from tests.tui.support import (
     until,
 )
 
-FIRST = [
+FIRST: Steps = [
     {"say": "I begin with the **loop**."},
     {"write": "loop.py", "text": "print('loop')\n"},
     {"tick": 1},
     {"promise": "COMPLETE"},
 ]
-SECOND = [{"say": "Now the tests."}, {"tick": 1}, {"promise": "COMPLETE"}]
-ENDLESS = [{"say": "This takes long."}, {"write": "half.txt", "text": "half\n"}, {"sleep": 600}]
+SECOND: Steps = [{"say": "Now the tests."}, {"tick": 1}, {"promise": "COMPLETE"}]
+ENDLESS: Steps = [{"say": "This takes long."}, {"write": "half.txt", "text": "half\n"}, {"sleep": 600}]
 STUBBORN = """
 import os, signal, time
 for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

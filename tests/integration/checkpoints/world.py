@@ -109,6 +109,21 @@ class World:
         return [row[3:] for row in told.split("\0") if row.startswith("!! ")]
 
 
+def differences(one: Picture, other: Picture) -> list[str]:
+    """Return in what two pictures differ, in words short enough to read."""
+    names = sorted(one.entries.keys() | other.entries.keys())
+    found = [
+        f"{name}: {str(one.entries.get(name))[:60]} and {str(other.entries.get(name))[:60]}"
+        for name in names
+        if one.entries.get(name) != other.entries.get(name)
+    ]
+    return found + [
+        f"{what}: {getattr(one, what)} and {getattr(other, what)}"
+        for what in ("index", "status", "refs", "head", "state")
+        if getattr(one, what) != getattr(other, what)
+    ]
+
+
 def run(work: Coroutine[Any, Any, _Result]) -> _Result:
     return asyncio.run(work)
 

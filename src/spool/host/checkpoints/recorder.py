@@ -53,6 +53,7 @@ class Recorder:
         self.shadow = shadow
         self._large = large_file_bytes
         self._notes = shadow.git_dir / "known"
+        self._recent: list[bytes] = []
 
     async def record(self, spare: Spared = _NOTHING, *, lets_go: bool = False) -> Recording:
         """Record the tree as it is now, without the names to spare.
@@ -82,8 +83,9 @@ class Recorder:
             deletions=sum(int(row[1]) for row in rows if row[1] != "-"),
         )
 
-    def settle(self, tree: str, modes: Modes, recent: list[bytes]) -> None:
+    def settle(self, tree: str, modes: Modes, touched: list[bytes]) -> None:
         """Remember that index and working tree are again what they were when this was recorded."""
+        recent = list({*self._recent, *touched})
         save_known(
             self._notes,
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
@@ -103,7 +105,7 @@ class Recorder:
         seen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
         known = known or Known(modes=usual_modes(seen))
         known.user_index = user_index
-        known.recent = recent_of(seen, began_s)
+        known.recent = self._recent = recent_of(seen, began_s)
         learn_files(known.modes, seen)
         grown = await self._learn_folders(known, names, others)
         if lets_go and grown:

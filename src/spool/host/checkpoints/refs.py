@@ -1,12 +1,15 @@
 """Puts HEAD and refs back, and keeps the user's `git gc` away from what a checkpoint needs."""
 
+import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
+from spool.host.checkpoints.shadow import remove_locks
 from spool.host.checkpoints.theirs import Head, Refs, Theirs
+from spool.host.files import replace_file
 
 _LOGGED = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _MOVED = re.compile(rb"\tcheckout: moving from (\S+) to (\S+)$", re.MULTILINE)
@@ -62,7 +65,7 @@ def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
     return name.removeprefix(b"refs/heads/") in elsewhere.own or oid.encode() in elsewhere.own
 
 
-async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[bytes, str]:
+async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int, note: Path) -> dict[bytes, str]:
     """Bring HEAD and refs back; return those that are not as they were, and why."""
     now = await theirs.refs()
     if now == saved:
@@ -73,13 +76,32 @@ async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[by
     plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own))
     there = await theirs.existing(set(plan.write.values()))
     write = {name: oid for name, oid in plan.write.items() if oid in there}
+    replace_file(note, b"\0".join([b"HEAD", b"packed-refs", *plan.delete, *write]))
     # Deletions first and by themselves: `feature` cannot be made while `feature/x` is there.
     await _update(theirs, [b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()])
     await _update(theirs, [b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()])
     if plan.head is not None:
         await _restore_head(theirs, plan.head)
+    note.unlink()
     lost = {name: "cannot be brought back: its commit is gone" for name in plan.write if name not in write}
     return lost | dict.fromkeys(plan.left, "was changed, perhaps from another working tree: left")
+
+
+async def remove_own_locks(theirs: Theirs, note: Path) -> None:
+    """Remove the locks of refs that we were restoring when we were killed, and no others.
+
+    A git that is killed with -9 leaves its locks; which refs it had in hand, and since when, is in the note.
+    """
+    try:
+        names, since_s = note.read_bytes().split(b"\0"), note.stat().st_mtime
+    except FileNotFoundError:
+        names, since_s = [], 0.0
+    repository = theirs.repository
+    locks = [repository.git_dir / "HEAD.lock", *(repository.common_dir / f"{os.fsdecode(name)}.lock" for name in names)]
+    mine = [lock for lock in locks if names and lock.exists() and lock.stat().st_mtime >= since_s - 1]
+    pins = (repository.common_dir / theirs.pins).glob("*/*.lock")
+    await remove_locks([*mine, *pins])
+    note.unlink(missing_ok=True)
 
 
 async def _restore_head(theirs: Theirs, head: Head) -> None:

@@ -229,12 +229,19 @@ class Shadow:
 
     async def _unlock(self) -> None:
         """Remove a lock of the shadow's own, left by a git that was killed; one still at work gets a moment."""
-        lock = self.git_dir / "index.lock"
-        patience = time.monotonic() + _LOCK_PATIENCE_S
-        while lock.exists():
-            if time.monotonic() > patience:
+        locks = [self.git_dir / "index.lock", self.git_dir / "packed-refs.lock"]
+        locks += (self.git_dir / TREES).glob("*/*.lock")
+        await remove_locks(locks)
+
+
+async def remove_locks(locks: list[Path]) -> None:
+    """Remove locks that are known to be Spool's own; a git that is still at work gets a moment to finish."""
+    patience = time.monotonic() + _LOCK_PATIENCE_S
+    while locks := [lock for lock in locks if lock.exists()]:
+        if time.monotonic() > patience:
+            for lock in locks:
                 lock.unlink(missing_ok=True)
-            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.02)
 
 
 def chunks(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:

@@ -10,7 +10,7 @@ from spool.host.checkpoints.aside import Aside
 from spool.host.checkpoints.ignored import read_ignored
 from spool.host.checkpoints.paths import Spared
 from spool.host.checkpoints.recorder import Recorder
-from spool.host.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
+from spool.host.checkpoints.refs import MOST_PINS, Pins, log_size, remove_own_locks, restore_refs
 from spool.host.checkpoints.shadow import TREES, Shadow
 from spool.host.checkpoints.snapshot import Part
 from spool.host.checkpoints.theirs import Theirs
@@ -66,9 +66,15 @@ class Site:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
+    @property
+    def _refs_note(self) -> Path:
+        """Names the user's refs that are being restored."""
+        return self.shadow.git_dir / "restoring-refs"
+
     async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in."""
         around, repository = self._around, self.repository
+        await remove_own_locks(self._theirs, self._refs_note)
         recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
         key = (unfinished.index, refs.head.commit)
@@ -151,7 +157,7 @@ class Site:
         await TreeRestorer(self._recorder, target, now, aside).restore()
         if not self._theirs.exists:
             return [self._name("the repository itself is gone: its files are back, its history is not")]
-        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size)
+        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size, note=self._refs_note)
         await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
         await in_thread(
             lambda pulse: restore_index(

@@ -154,6 +154,24 @@ def test_refused_tools_are_told(rig: Rig) -> None:
     assert not (rig.scratch.root / "made.txt").exists()
 
 
+def test_gemini_in_a_folder_that_it_does_not_trust(tmp_path: Path) -> None:
+    if why := missing("gemini"):
+        pytest.skip(why)
+    with rigged("gemini", tmp_path) as rig:
+        rig.play(work())
+        settings = rig.scratch.home / ".gemini" / "settings.json"
+        found = json.loads(settings.read_text())
+        found["security"]["folderTrust"]["enabled"] = True
+        settings.write_text(json.dumps(found))
+        refused = rig.ralph("--max-iterations", "1", allow_all=False)
+        assert rig.outcomes() == ["harness error"], rig.story(refused)
+        assert "trusted directory" in rig.scratch.history()[0]["reason"]
+        assert "trust the folder" in rig.scratch.history()[0]["note"]
+        done = rig.ralph("--max-iterations", "1")
+        assert done.returncode == 0, rig.story(done)
+        assert rig.outcomes() == ["harness error", "completed"]
+
+
 def test_three_megabytes_and_a_long_prompt(rig: Rig, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Do the work.\n" + "A long story. " * 15_000)

@@ -209,7 +209,10 @@ class LoopProgress:
                 story.mark = Mark.FAILED if event.status is Status.STUCK else Mark.WAITING
 
     def _named(self, story_id: str, title: str) -> StoryView:
-        return self.stories.setdefault(story_id, StoryView(story_id, title))
+        found = self.stories.get(story_id)
+        if found is None:
+            found = self.stories[story_id] = StoryView(story_id, title)
+        return found
 
     def _story(self) -> StoryView:
         """Return the story that events without a name of their own belong to."""

@@ -2,11 +2,13 @@
 
 from typing import ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from spool.errors import SpoolError
 from spool.tui.client import Client
+from spool.tui.widgets.key_line import KeyLine
 
 
 class SpoolScreen(Screen[None]):
@@ -36,6 +38,10 @@ class SpoolScreen(Screen[None]):
         from spool.tui.screens.help import HelpScreen
 
         self.app.push_screen(HelpScreen(self.KEYS))
+
+    @on(KeyLine.Pressed)
+    def _pressed(self, event: KeyLine.Pressed) -> None:
+        self.app.simulate_key(event.key)
 
     def action_leave(self) -> None:
         """Quit; the loop screen stops its loop instead."""

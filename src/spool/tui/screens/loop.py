@@ -8,7 +8,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Footer, Static, TabPane
+from textual.widgets import Static, TabPane
 
 from spool.domain import words
 from spool.domain.story import StoryList
@@ -24,6 +24,7 @@ from spool.tui.screens.base import SpoolScreen
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
+from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.meter import Meter
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.story_strip import StoryStrip, Tile
@@ -98,7 +99,7 @@ class LoopScreen(SpoolScreen):
                     yield PagedView(id="log-text", follow=True)
         yield Static(id="message", markup=False)
         yield Meter()
-        yield Footer(show_command_palette=False)
+        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
 
     def on_mount(self) -> None:
         """Begin to follow the journal."""
@@ -204,7 +205,7 @@ class LoopScreen(SpoolScreen):
             text.append("  ")
             text.append_text(bar(progress.completed, total, _BAR if roomy else _BAR // 3))
             text.append(f" {progress.completed} of {total}")
-        self.query_one("#name", Static).update(text)
+        self.query_one("#name", Static).update(text, layout=False)
 
     def _paint_story(self, view: StoryView) -> None:
         agent = self.query_one("#agent-text", PagedView)
@@ -250,7 +251,7 @@ class LoopScreen(SpoolScreen):
     def _tell(self, message: str) -> None:
         line = self.query_one("#message", Static)
         line.display = bool(message)
-        line.update(one_line(message, 300))
+        line.update(one_line(message, 300), layout=False)
 
     @on(Tabbed.TabActivated)
     def _shown(self, event: Tabbed.TabActivated) -> None:

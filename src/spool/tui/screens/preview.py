@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Footer, Input, Static, TabPane
+from textual.widgets import Input, Static, TabPane
 
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
@@ -15,6 +15,7 @@ from spool.tui.client import Client
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import SpoolScreen
 from spool.tui.screens.loop import LoopScreen
+from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
@@ -56,7 +57,7 @@ class PreviewScreen(SpoolScreen):
                     yield PagedView(id=f"{name}-text")
             with TabPane("Settings", id="settings"):
                 yield SettingsForm(self.client.settings, self.client.harnesses)
-        yield Footer(show_command_palette=False)
+        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
 
     def on_mount(self) -> None:
         """Read the change."""

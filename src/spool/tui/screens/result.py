@@ -8,13 +8,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from spool.domain import words
 from spool.domain.text import one_line
 from spool.tui.client import Client
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
 from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.widgets.key_line import KeyLine
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
@@ -52,7 +53,7 @@ class ResultScreen(Screen[str | None]):
         yield Static(f"Spool · {one_line(self._progress.change)} · result", classes="title", markup=False)
         yield Static(self._verdict(), id="verdict")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self.BINDINGS)
 
     def on_mount(self) -> None:
         """Fill the table."""
@@ -74,6 +75,10 @@ class ResultScreen(Screen[str | None]):
         from spool.tui.screens.help import HelpScreen
 
         self.app.push_screen(HelpScreen(self.KEYS))
+
+    @on(KeyLine.Pressed)
+    def _pressed(self, event: KeyLine.Pressed) -> None:
+        self.app.simulate_key(event.key)
 
     def action_select(self) -> None:
         """Go to the story under the cursor."""

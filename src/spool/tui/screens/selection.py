@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from spool.errors import SpoolError
 from spool.tui.client import ChangeRow, Client
@@ -13,6 +13,7 @@ from spool.tui.screens.base import SpoolScreen
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.widgets.change_list import ChangeList, heading
+from spool.tui.widgets.key_line import KeyLine
 
 _REFRESH_S = 1.0
 _EMPTY = "There is no active change here.\nA change is a folder with a proposal.md under .spool/changes/."
@@ -48,7 +49,7 @@ class SelectionScreen(SpoolScreen):
         yield Static(_EMPTY, id="empty", markup=False)
         yield Static(id="detail", markup=False)
         yield Input(placeholder="filter by id or title", id="filter")
-        yield Footer(show_command_palette=False)
+        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
 
     def on_mount(self) -> None:
         """Read the changes now and every second."""
@@ -94,7 +95,7 @@ class SelectionScreen(SpoolScreen):
         if row is not None:
             where = f"runs in {row.elsewhere}" if row.elsewhere else "running; Enter attaches" if row.running else ""
             told = " · ".join(part for part in (row.title, where or row.reason) if part)
-        self.query_one("#detail", Static).update(told)
+        self.query_one("#detail", Static).update(told, layout=False)
 
     @on(ChangeList.OptionHighlighted)
     def _highlighted(self) -> None:

@@ -1,6 +1,6 @@
 """Tabs that the screen walks with Tab and Shift-Tab."""
 
-from textual.widgets import TabbedContent, Tabs
+from textual.widgets import TabbedContent, TabPane, Tabs
 
 
 class Tabbed(TabbedContent):
@@ -10,6 +10,12 @@ class Tabbed(TabbedContent):
         """Leave the keys to the screen."""
         for tabs in self.query(Tabs):
             tabs.can_focus = False
+
+    def on_tab_pane_focused(self, event: TabPane.Focused) -> None:
+        """Let the focus follow the tab, but never the tab the focus: with keys in quick succession the two would chase
+        each other for ever."""
+        event.prevent_default()
+        event.stop()
 
     def step(self, by: int) -> None:
         """Go to another tab, around the end if need be."""

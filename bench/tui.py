@@ -1,0 +1,175 @@
+"""How the screen bears 100,000 events: the time a key press takes, and the memory it needs."""
+
+import asyncio
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import events
+
+from spool.cli.tui_client import LocalClient
+from spool.domain.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
+from spool.domain.settings import Settings
+from spool.domain.stream import Message, ToolResult, ToolUse
+from spool.domain.verdict import Limits
+from spool.host.clock import SystemClock
+from spool.host.identity import this_runner
+from spool.host.journal import JournalWriter
+from spool.sources.project import Project
+from spool.tui.app import SpoolApp
+from spool.tui.client import LoopRef
+from spool.tui.screens.loop import LoopScreen
+from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.tabbed import Tabbed
+
+EVENTS = 100_000
+A_SECOND = 10_000
+CHANGE = "001-01_bench"
+_BATCH = 100
+
+
+class Answered(NamedTuple):
+    """How long a key press took, and how much of that this process was busy."""
+
+    seconds: float
+    busy_s: float
+
+
+def main() -> None:
+    """Replay a long journal, then write one at full speed while keys are pressed."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_measure(Path(folder)))
+
+
+async def _measure(root: Path) -> None:
+    change, state = root / ".spool/changes" / CHANGE, root / ".spool/.state/run" / CHANGE
+    change.mkdir(parents=True)
+    state.mkdir(parents=True)
+    (change / "proposal.md").write_text("# Bench\n")
+    (change / "tasks.md").write_text("## 1. Work\n\n- [ ] 1.1 Work\n")
+    journal = JournalWriter(state / "journal.jsonl", run_id="bench", clock=SystemClock())
+    _begin(journal)
+    me = this_runner()
+    loop = LoopRef(door="run", change=CHANGE, root=str(root), pid=me.pid, start_time=me.start_time)
+    app = SpoolApp(LocalClient(Project(root), Settings()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = LoopScreen(app._client, loop)
+        app.push_screen(screen)
+        await pilot.pause(0.5)
+        print(f"key press, nothing going on   {_told([await _press(app, screen) for _ in range(40)])}")
+        await _full_speed(app, screen, journal)
+    app = SpoolApp(LocalClient(Project(root), Settings()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = LoopScreen(app._client, loop)
+        app.push_screen(screen)
+        await pilot.pause()
+        await _replay(app, screen)
+
+
+async def _full_speed(app: SpoolApp, screen: LoopScreen, journal: JournalWriter) -> None:
+    """Write 10,000 events a second while keys are pressed."""
+    _write(journal, 0, EVENTS // 10)
+    await _caught_up(screen, EVENTS // 10)
+    warm, answers = _memory(), list[Answered]()
+    presses = asyncio.create_task(_press_now_and_then(app, screen, answers))
+    started = time.perf_counter()
+    for at in range(EVENTS // 10, EVENTS, _BATCH):
+        _write(journal, at, _BATCH)
+        due = started + (at + _BATCH - EVENTS // 10) / A_SECOND
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    written = time.perf_counter() - started
+    await _caught_up(screen, EVENTS)
+    presses.cancel()
+    print(f"key press, {EVENTS * 0.9 / written:6,.0f} events a s  {_told(answers)}  (aim: 50 ms)")
+    print(f"memory from {EVENTS // 10:,} to {EVENTS:,} events: {warm:.1f} to {_memory():.1f} MiB")
+
+
+async def _replay(app: SpoolApp, screen: LoopScreen) -> None:
+    """Attach to a loop that has said much already."""
+    answers = list[Answered]()
+    presses = asyncio.create_task(_press_now_and_then(app, screen, answers))
+    started, busy = time.perf_counter(), time.process_time()
+    await _caught_up(screen, EVENTS)
+    taken, ours = time.perf_counter() - started, time.process_time() - busy
+    presses.cancel()
+    print(f"replay of {EVENTS:,} events      {taken:.1f} s, {ours:.1f} s of it ours")
+    print(f"key press meanwhile           {_told(answers)}")
+    view = screen.query_one("#agent-text", PagedView)
+    started = time.perf_counter()
+    view.action_first()
+    while view.place[0] > 5 or not view.place[0]:
+        await asyncio.sleep(0.001)
+    print(f"from the end to the beginning {(time.perf_counter() - started) * 1e3:.1f} ms")
+
+
+def _begin(journal: JournalWriter) -> None:
+    for event in (
+        RunStarted(change=CHANGE, harness="bench", model=None, limits=Limits(), iteration=0),
+        StoryProgress(story_id="1", title="Work", current=1, total=1, completed=0),
+        IterationStarted(iteration=1, run_iteration=1, max_iterations=None, prompt=""),
+    ):
+        journal.emit(event)
+
+
+def _write(journal: JournalWriter, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        journal.emit(StoryEvent(story_id="1", iteration=1, event=_said(number)))
+
+
+def _said(number: int) -> Message | ToolUse | ToolResult:
+    match number % 4:
+        case 0:
+            return Message(text=f"Step **{number}**: I look at `file-{number}.py` and think about what it does.")
+        case 1:
+            return ToolUse(tool="read", summary=f"file-{number}.py", call_id=str(number))
+        case 2:
+            return ToolResult(output=f"line of output {number}\n" * 8, call_id=str(number - 1))
+        case _:
+            return Message(text=f"That was step {number}.\n\n- one thing\n- another thing\n")
+
+
+async def _press(app: SpoolApp, screen: LoopScreen) -> Answered:
+    """Press Tab, and return how long it takes until another tab is there."""
+    tabbed = screen.query_one(Tabbed)
+    before, pressed, busy = tabbed.active, time.perf_counter(), time.thread_time()
+    app.post_message(events.Key("tab", None))
+    while tabbed.active == before:
+        await asyncio.sleep(0.001)
+    return Answered(time.perf_counter() - pressed, time.thread_time() - busy)
+
+
+async def _press_now_and_then(app: SpoolApp, screen: LoopScreen, answers: list[Answered]) -> None:
+    while True:
+        answers.append(await _press(app, screen))
+        await asyncio.sleep(0.1)
+
+
+async def _caught_up(screen: LoopScreen, count: int) -> None:
+    while (story := screen._progress.stories.get("1")) is None or story.pages.version < count:
+        await asyncio.sleep(0.01)
+
+
+def _told(answers: list[Answered]) -> str:
+    """Tell the time that passed, and how much of it was ours: a loaded machine adds to the first only."""
+    wall, ours = sorted(one.seconds for one in answers), sorted(one.busy_s for one in answers)
+    at = int(len(answers) * 0.99)
+    return (
+        f"median {statistics.median(wall) * 1e3:5.1f} ms, 99th percentile {wall[at] * 1e3:6.1f} ms"
+        f" (of which ours: {statistics.median(ours) * 1e3:5.1f} and {ours[at] * 1e3:5.1f} ms)"
+    )
+
+
+def _memory() -> float:
+    """Return how much memory this process holds now, in MiB."""
+    if sys.platform == "linux":
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+
+
+if __name__ == "__main__":
+    main()

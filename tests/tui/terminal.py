@@ -1,0 +1,73 @@
+"""A real terminal for the tests: tmux on a server of its own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.support import Scratch
+
+
+class Terminal:
+    """One pane, in which a shell runs."""
+
+    def __init__(self, scratch: Scratch, server: str) -> None:
+        self._scratch = scratch
+        self._server = server
+
+    def tmux(self, *words: str) -> str:
+        argv = ["tmux", "-L", self._server, "-f", os.devnull, *words]
+        done = subprocess.run(argv, env=self._scratch.env, capture_output=True, text=True, check=True, timeout=30)
+        return done.stdout
+
+    def keys(self, *keys: str) -> None:
+        self.tmux("send-keys", "-t", "spool", *keys)
+
+    def type(self, *words: str) -> None:
+        """Type a command line and press Enter."""
+        self.tmux("send-keys", "-t", "spool", "-l", shlex.join(words))
+        self.keys("Enter")
+
+    def text(self, *words: str) -> str:
+        return self.tmux("capture-pane", "-p", "-t", "spool", *words)
+
+    def flag(self, name: str) -> str:
+        return self.tmux("display-message", "-p", "-t", "spool", f"#{{{name}}}").strip()
+
+    def until(self, holds: Callable[[], Any], *, within_s: float = 60.0) -> None:
+        give_up_at = time.monotonic() + within_s
+        while not holds():
+            if time.monotonic() > give_up_at:
+                raise AssertionError(f"this never came to hold; on the terminal:\n{self.text()}")
+            time.sleep(0.1)
+
+    def until_shown(self, *parts: str) -> None:
+        self.until(lambda: all(part in self.text() for part in parts))
+
+    def spool(self, *words: str) -> None:
+        self.type(sys.executable, "-m", "spool", *words)
+
+    def screen_pid(self) -> int:
+        """Return the process that draws the screen."""
+        shell = self.flag("pane_pid")
+        return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True).stdout.split()[0])
+
+
+@contextmanager
+def terminal(scratch: Scratch, *, width: int = 100, height: int = 30, **env: str) -> Iterator[Terminal]:
+    """Open a terminal in the scratch project."""
+    opened = Terminal(scratch, f"spool-test-{os.getpid()}-{time.monotonic_ns()}")
+    scratch.env.update(env)
+    scratch.env["PS1"] = "$ "
+    size = ("-x", str(width), "-y", str(height))
+    opened.tmux("new-session", "-d", "-s", "spool", *size, "-c", str(scratch.root), "sh")
+    try:
+        yield opened
+    finally:
+        opened.tmux("kill-server")

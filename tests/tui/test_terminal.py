@@ -1,0 +1,164 @@
+"""The screen in a real terminal, end to end."""
+
+import os
+import re
+import shutil
+import signal
+
+import pytest
+
+from tests.seeds.test_004_tui import ENDLESS, FIRST, SECOND, stubborn
+from tests.support import CHANGE, Scratch
+from tests.tui.support import alive, run_state, two_stories
+from tests.tui.terminal import Terminal, terminal
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
+
+
+def open_and_run(at: Terminal, *words: str) -> None:
+    """Open the screen, look at the change, and start its loop."""
+    at.spool("tui", *words)
+    at.until_shown(CHANGE)
+    at.keys("Enter")
+    at.until_shown("Proposal", "Add the ralph loop")
+    at.keys("R")
+
+
+def restored(at: Terminal) -> bool:
+    modes = [at.flag(name) for name in ("alternate_on", "mouse_any_flag", "keypad_flag")]
+    return modes == ["0", "0", "0"] and at.flag("cursor_flag") == "1"
+
+
+def echoes(at: Terminal) -> bool:
+    """Whether what one types is shown and obeyed, as a terminal in its senses does."""
+    at.type("echo", "still", "here")
+    at.until(lambda: any("still here" in line and "echo" not in line for line in at.text().splitlines()))
+    return True
+
+
+def test_select_preview_run_watch_and_quit(scratch: Scratch) -> None:
+    two_stories(scratch, [*FIRST[:-1], {"sleep": 1}, FIRST[-1]], [{"sleep": 1}, *SECOND])
+    with terminal(scratch) as at:
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("▶ 1 Loop")
+        at.until_shown("✓ 1", "▶ 2 Tests")
+        at.until_shown("result", "all 2 stories are complete")
+        assert at.flag("alternate_on") == "1"
+        at.keys("q")
+        at.until(lambda: restored(at))
+        assert echoes(at)
+    assert run_state(scratch)["status"] == "done"
+
+
+def test_bare_spool_opens_the_screen(scratch: Scratch) -> None:
+    with terminal(scratch) as at:
+        at.spool()
+        at.until_shown("Spool · changes", CHANGE)
+        at.keys("q")
+        at.until(lambda: restored(at))
+
+
+def test_force_quit_against_an_agent_that_ignores_sigterm(scratch: Scratch) -> None:
+    pid_file = stubborn(scratch)
+    with terminal(scratch) as at:
+        open_and_run(at, "--harness", "stubborn")
+        at.until(lambda: pid_file.exists() and pid_file.read_text())
+        at.until_shown("I will not stop.")
+        at.keys("q", "q", "q")
+        at.until(lambda: restored(at), within_s=10)
+        at.until_shown("Warning: force-quit")
+        at.until(lambda: not alive(int(pid_file.read_text())), within_s=30)
+        assert echoes(at)
+
+
+def test_a_killed_screen_leaves_a_good_terminal_and_its_loop_running(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    with terminal(scratch) as at:
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("This takes long.")
+        runner = run_state(scratch)["runner"]["pid"]
+        os.kill(at.screen_pid(), signal.SIGKILL)
+        at.until(lambda: restored(at), within_s=10)
+        assert echoes(at)
+        assert alive(runner)
+        at.spool("tui")
+        at.until_shown("running; Enter attaches")
+        at.keys("Enter")
+        at.until_shown("This takes long.")
+        at.keys("q")
+        at.until_shown("Spool · changes")
+        assert not alive(runner)
+        at.keys("q")
+        at.until(lambda: restored(at))
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_closes_the_screen_and_leaves_the_loop_running(scratch: Scratch, signum: int) -> None:
+    two_stories(scratch, ENDLESS)
+    with terminal(scratch) as at:
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("This takes long.")
+        runner = run_state(scratch)["runner"]["pid"]
+        os.kill(at.screen_pid(), signum)
+        at.until(lambda: restored(at), within_s=10)
+        assert echoes(at)
+        assert alive(runner)
+    os.kill(runner, signal.SIGTERM)
+
+
+def test_agent_output_cannot_act_on_the_terminal(scratch: Scratch) -> None:
+    evil = "\x1b]2;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[?1049l\x1b[2J\x1b[31mred\x1b[0m [bold]not bold[/bold] end"
+    two_stories(scratch, [{"say": evil}, {"print": evil + "\n"}, {"sleep": 600}])
+    with terminal(scratch) as at:
+        at.tmux("set-option", "-s", "set-clipboard", "on")
+        title = at.flag("pane_title")
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("red [bold]not bold[/bold] end")
+        assert at.flag("alternate_on") == "1"
+        assert at.flag("pane_title") == title
+        assert "owned" not in at.tmux("list-buffers")
+        at.keys("Tab", "Tab")
+        at.until_shown("[bold]")
+        at.keys("q")
+        at.until_shown("Spool · changes")
+
+
+def test_no_colour_with_no_color(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    with terminal(scratch, NO_COLOR="1") as at:
+        at.spool("tui", "--harness", "scripted")
+        at.until_shown(CHANGE)
+        seen = at.text("-e")
+        at.keys("Enter")
+        at.until_shown("Proposal")
+        seen += at.text("-e")
+        at.keys("R")
+        at.until_shown("This takes long.")
+        seen += at.text("-e")
+        at.keys("q")
+        at.until_shown("Spool · changes")
+    assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m", seen) == []
+    selected = next(line for line in seen.splitlines() if CHANGE in line)
+    assert re.search(r"\x1b\[(?:[\d;]*;)?7m", selected)  # what is selected still stands out
+
+
+def test_sizes_from_one_cell_to_a_wall(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    with terminal(scratch, width=60, height=20) as at:
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("This takes long.", "iteration 1", "q Stop")
+        for width, height in ((1, 1), (2, 2), (10, 3), (300, 100), (1, 50), (200, 1), (80, 24)):
+            at.tmux("resize-window", "-t", "spool", "-x", str(width), "-y", str(height))
+            at.keys("Tab")
+        at.until(lambda: "Agent" in at.text())
+        assert at.flag("alternate_on") == "1"
+        at.keys("q")
+        at.until_shown("Spool · changes")
+
+
+def test_no_terminal_is_an_error_that_says_what_to_do(scratch: Scratch) -> None:
+    done = scratch.spool("tui")
+    assert done.returncode == 2
+    assert "needs a terminal" in done.stderr
+    assert scratch.spool().returncode == 2
+    assert "Commands:" in scratch.spool().stderr

@@ -119,7 +119,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
 def preamble(parts: RalphPrompt) -> str:
     """Return the opening: where in the loop this is, and how to work without a person."""
     rules = [
-        "- Each iteration is a fresh start: you remember nothing. The files, git and the task list say what is done.",
+        "- Begin afresh: the files, git and the task list say what is done; do not rely on memory.",
         "- Look at the current state first, then do the most important piece of work that is left.",
         "- Run the project's own checks before you call anything done. Never weaken a test to make it pass.",
         "- Tick a box in the task list only when its work is done and checked.",

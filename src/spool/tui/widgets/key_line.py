@@ -29,12 +29,12 @@ class KeyLine(Widget):
 
     def __init__(self, bindings: Iterable[BindingType]) -> None:
         super().__init__()
-        self._bindings = [one for one in bindings if isinstance(one, Binding) and one.show]
+        self._told = [one for one in bindings if isinstance(one, Binding) and one.show]
 
     def render(self) -> Text:
         """Return the line."""
         text = Text(no_wrap=True, overflow="ellipsis")
-        for binding in self._bindings:
+        for binding in self._told:
             text.append(_shown(binding), "bold yellow")
             text.append(f" {binding.description}  ")
         return text
@@ -43,7 +43,7 @@ class KeyLine(Widget):
         """Say which key was clicked."""
         at = event.get_content_offset(self)
         end = 0
-        for binding in self._bindings if at is not None else ():
+        for binding in self._told if at is not None else ():
             end += len(_shown(binding)) + len(binding.description) + 3
             if at is not None and at.x < end:
                 self.post_message(self.Pressed(binding.key.split(",")[0]))

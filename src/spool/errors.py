@@ -17,6 +17,10 @@ class UsageError(SpoolError):
     exit_code = 2
 
 
+class ChangeError(UsageError):
+    """A change cannot be read: half-planned, or moved away by the agent that works on it."""
+
+
 class StateError(SpoolError):
     """Loop state on disk cannot be read or written."""
 

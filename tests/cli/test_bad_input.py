@@ -91,9 +91,11 @@ def test_an_archived_change_is_not_active(scratch: Scratch) -> None:
     archive = scratch.root / ".spool" / "changes" / "archive" / "001-01_old"
     archive.mkdir(parents=True)
     (archive / "proposal.md").write_text("# Old\n")
-    done = scratch.spool("ralph", "Go", "--change", "001-01_old")
-    assert done.returncode == 2
-    assert CHANGE in done.stderr
+    for query in ("001-01_old", "1-1", "old"):
+        done = scratch.spool("ralph", "Go", "--change", query)
+        assert done.returncode == 2
+        assert "is archived" in done.stderr
+        assert CHANGE in done.stderr
 
 
 def test_a_change_without_a_proposal(scratch: Scratch) -> None:

@@ -204,3 +204,37 @@ def test_the_json_reader_may_go_away(stories: Scratch) -> None:
     assert process.stdout is not None
     process.stdout.close()
     assert process.wait(timeout=60) == 0
+
+
+def test_two_waves_of_one_number_are_two_stories_and_end(stories: Scratch) -> None:
+    wave = "## Wave 1: {0}\n### Task 1.{1}: {0}\n- **Status**: [ ] pending\n"
+    (stories.change / "tasks.md").write_text(wave.format("one", 1) + wave.format("two", 2))
+    stories.agent(
+        "import os, pathlib\n"
+        "tasks = pathlib.Path(os.environ['SPOOL_CHANGE_DIR']) / 'tasks.md'\n"
+        "tasks.write_text(tasks.read_text().replace('[ ] pending', '[x] complete', 1))\n"
+        "print('<promise>COMPLETE</promise>')\n"
+    )
+    done = stories.spool("run", CHANGE, "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert [event["story_id"] for event in events if event["type"] == "StoryProgress"] == ["1", "1-2"]
+
+
+REMOVALS = ["tasks.unlink()", "tasks.parent.rename('elsewhere')", "tasks.write_text('- [x] x')", "cut(tasks)"]
+
+
+@pytest.mark.parametrize("attack", REMOVALS)
+def test_an_agent_that_removes_its_own_task_list_has_failed(stories: Scratch, attack: str) -> None:
+    stories.agent(
+        "import os, pathlib\n"
+        "tasks = pathlib.Path(os.environ['SPOOL_CHANGE_DIR']) / 'tasks.md'\n"
+        "def cut(path):\n"
+        "    path.write_text(path.read_text().replace('- [ ] 1.2 Test\\n', '').replace('[ ] 1.1', '[x] 1.1'))\n"
+        f"{attack}\n"
+        "print('<promise>COMPLETE</promise>')\n"
+    )
+    done = stories.spool("run", CHANGE, "--json", "--max-retries", "1")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 1, done.stdout
+    assert types(events).count("Reverted") == 1

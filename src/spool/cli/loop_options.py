@@ -25,7 +25,7 @@ TARGET_OPTIONS = (
     _target("--no-interactive", is_flag=True, help="Never ask; fail if something is missing."),
 )
 AGENT_OPTIONS = (
-    _agent("--harness", metavar="NAME", help="The agent to run.  [default: opencode]"),
+    _agent("--harness", metavar="NAME", help="The agent to run; `spool config` shows the default."),
     _agent("--model", metavar="NAME", help="The model that the agent is to use."),
     _agent(
         "--allow-all",
@@ -41,7 +41,7 @@ AGENT_OPTIONS = (
 TIME_OPTIONS = (
     _limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]"),
     _limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]"),
-    _limits("--command-timeout", type=Duration(), help="How long git may take.  [default: 30s]"),
+    _limits("--command-timeout", type=Duration(), help="How long git or openspec may take.  [default: 30s]"),
     _limits("--fresh", is_flag=True, help="Put earlier history aside and begin at iteration 1."),
     _output("--detach", "-d", is_flag=True, help="Run in the background; say how to watch it."),
 )

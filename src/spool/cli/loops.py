@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from spool.cli.views import words
+from spool.domain.change import matching as changes_matching
 from spool.domain.state import LoopState, Phase
 from spool.domain.text import one_line
 from spool.domain.verdict import Status
@@ -96,7 +97,8 @@ def matching(name: str, entries: Iterable[Entry]) -> list[Entry]:
     ):
         if found := [entry for entry in known if fits(entry)]:
             return found
-    return []
+    meant = changes_matching(name, {entry.change for entry in known})
+    return [entry for entry in known if entry.change in meant]
 
 
 def pick(name: str, entries: Sequence[Entry]) -> Entry:

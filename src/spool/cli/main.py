@@ -92,8 +92,12 @@ def guarded(work: Callable[[], object], name: str = "spool") -> int:
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        usage = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
+        complain(error.format_message(), f"see: {usage} --help" if usage else "", name)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130

@@ -21,7 +21,7 @@ from spool.cli.loop_options import (
     together,
 )
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import load_settings, pick_change
+from spool.cli.target import load_settings, pick_change, resume_command
 from spool.errors import UsageError
 
 _target = option("Which change")
@@ -73,6 +73,8 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
 
     show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
     job = ralph_job(project, change_id, settings, user_prompt, show=show)
+    if given["change"] is None:
+        job = replace(job, resume=resume_command(change_id))
     job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
     return run_or_detach(job, detach=given["detach"])
 

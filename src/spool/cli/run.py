@@ -19,9 +19,10 @@ from spool.cli.loop_options import (
     together,
 )
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import complete_change, load_settings, pick_change
+from spool.cli.target import complete_change, load_settings, pick_change, resume_command
 from spool.domain.verdict import Status
 from spool.errors import UsageError
+from spool.host.identity import is_alive
 from spool.host.store import StateFolder
 
 _limits = option("When to stop")
@@ -75,6 +76,8 @@ def run(change_id: str | None, **given: Any) -> int:
 
     show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
     job = story_job(project, found, settings, show=show)
+    if change_id is None and given["change"] is None:
+        job = replace(job, resume=resume_command(found))
     job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
     return run_or_detach(job, detach=given["detach"])
 
@@ -82,7 +85,7 @@ def run(change_id: str | None, **given: Any) -> int:
 def ask_how_to_resume(folder: StateFolder) -> str | None:
     """Ask what to do with the tree of a story that an earlier run left unfinished, if one did."""
     state = folder.load()
-    if state is None or state.story is None or state.status is Status.DONE:
+    if state is None or state.story is None or state.status is Status.DONE or is_alive(state.runner):
         return None
     import questionary
 

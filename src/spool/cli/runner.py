@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import os
 import secrets
-import shlex
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,7 +15,7 @@ import click
 
 from spool.cli.control import listening
 from spool.cli.listing import listed
-from spool.cli.target import invoked_as
+from spool.cli.target import resume_command
 from spool.cli.views.lines import LogView
 from spool.cli.views.viewer import Show, Viewer, make_view
 from spool.domain.events import Event, IterationEnded, Warned
@@ -116,11 +115,6 @@ def require_program(harness: Harness) -> None:
         raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
 
 
-def resume_command() -> str:
-    """Return the command line that goes on with this loop."""
-    return shlex.join(word for word in invoked_as() if word != "--fresh")
-
-
 class _Run:
     """One run, from taking the locks to letting them go."""
 
@@ -210,7 +204,7 @@ class _Run:
         if job.keeps_log and job.log is not None:
             views.append(LogView(job.log, fresh=job.fresh))
         with ExitStack() as stack:
-            viewers = [stack.enter_context(Viewer(journal, offset, view)) for view in views]
+            viewers = [stack.enter_context(Viewer(journal, offset, view, prints=view is views[0])) for view in views]
 
             def notice() -> None:
                 for viewer in viewers:

@@ -1,6 +1,7 @@
 """Finds out which change a person means, and which settings hold for it."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,7 @@ def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str)
         return []
 
 
-def invoked_as() -> list[str]:
-    """Return the command line of this process, as a person would type it."""
-    return ["spool", *sys.argv[1:]]
+def resume_command(picked: str | None = None) -> str:
+    """Return the command line that goes on with this loop; a change that was picked from a list is named in it."""
+    words = ["spool", *(word for word in sys.argv[1:] if word != "--fresh")]
+    return shlex.join([*words, "--change", picked] if picked else words)

@@ -11,6 +11,7 @@ from spool.domain.text import one_line
 from spool.errors import UsageError
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
 TABLES = "harnesses"
 
@@ -102,6 +103,13 @@ def seconds(raw: object) -> float:
     return number
 
 
+def _switch(raw: object) -> bool:
+    found = _SWITCHES.get(str(raw).strip().lower())
+    if found is None:
+        raise ValueError(f"'{one_line(str(raw), 40)}' is neither true nor false")
+    return found
+
+
 def _checked(name: str, raw: object, layer: Layer) -> object:
     if name not in _TYPES:
         near = get_close_matches(name, _TYPES, n=1)
@@ -110,6 +118,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
     try:
         if name in DURATIONS:
             return seconds(raw)
+        if _TYPES[name] is bool:
+            return _switch(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{layer.origin}: {name} is wrong: {error}") from None

@@ -43,6 +43,8 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime
     harness: str
     model: str | None = None
+    story_id: str | None = None
+    attempt: int | None = None
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,4 +142,6 @@ def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "th
         exit_code=None,
         outcome=OutcomeKind.INTERRUPTED,
         reason=reason,
+        story_id=begun.story_id,
+        attempt=begun.attempt,
     )

@@ -121,11 +121,12 @@ def _waves(tasks: TaskList) -> Iterator[Story]:
     for task in tasks.tasks:
         if task.heading:
             waves.setdefault(task.group, []).append(task)
+    taken: set[str] = set()
     for number, (group, members) in enumerate(waves.items(), 1):
         wave = _WAVE.fullmatch(group)
         depends = tuple(_WAVE_NUMBER.findall(tasks.notes.get(group, "")))
         yield Story(
-            wave[1] if wave else str(number),
+            _free(wave[1] if wave else str(number), taken),
             (wave[2] if wave else group) or group,
             tuple(_headed_task(task) for task in members),
             depends,
@@ -136,6 +137,19 @@ def _headed_task(task: Task) -> StoryTask:
     numbered = _TASK_ID.fullmatch(task.heading)
     name, title = (numbered[1], numbered[2]) if numbered else (task.heading, task.heading)
     return StoryTask(name, title, task.mark, task.line, task.details)
+
+
+def missing_from(now: StoryList, before: StoryList) -> str:
+    """Return the first story or task that was there before and is no longer: nothing gets done by being deleted."""
+    for story in before.stories:
+        found = now.find(story.id)
+        if found is None:
+            return f"story {story.id}"
+        left = {task.id for task in found.tasks}
+        for task in story.tasks:
+            if task.id not in left:
+                return f"task {task.id}"
+    return ""
 
 
 def parse_scenarios(spec: str) -> list[str]:

@@ -81,13 +81,13 @@ class _Reading:
         self.notes: dict[str, str] = {}
         self._group = ""
         self._section = ""
-        self._status: tuple[str, int] | None = None
+        self._status = (" ", 0)
         self._details: list[tuple[str, str]] = []
 
     def take(self, number: int, line: str) -> None:
         """Read one line."""
         if heading := _HEADING.match(line):
-            self._enter(len(heading[1]), heading[2])
+            self._enter(number, len(heading[1]), heading[2])
         elif field := _FIELD.match(line):
             self._note(number, field[1], field[2].strip())
         elif box := _BOX.match(line):
@@ -98,8 +98,8 @@ class _Reading:
             self._details[-1] = (name, f"{value}\n{line.strip()}".strip())
 
     def close_section(self) -> None:
-        """End a `### Task` section: its Status is its box; without one it is no task."""
-        if self._section and self._status:
+        """End a `### Task` section: its Status is its box; without one it is open."""
+        if self._section:
             mark, line = self._status
             self.tasks.append(
                 Task(
@@ -111,14 +111,14 @@ class _Reading:
                     details=tuple(self._details),
                 )
             )
-        self._section, self._status, self._details = "", None, []
+        self._section, self._details = "", []
 
-    def _enter(self, level: int, title: str) -> None:
+    def _enter(self, number: int, level: int, title: str) -> None:
         self.close_section()
         if level == 2:
             self._group = title
         elif level == 3 and (task := _TASK_HEADING.fullmatch(title)):
-            self._section = task[1]
+            self._section, self._status = task[1], (" ", number)
 
     def _note(self, number: int, name: str, value: str) -> None:
         if self._section and name.lower() == "status" and (status := _STATUS.fullmatch(value)):

@@ -16,8 +16,9 @@ from spool.domain.text import one_line
 
 def started(event: IterationStarted) -> str:
     """Tell that an iteration begins."""
-    limit = f"of {event.max_iterations}" if event.max_iterations is not None else "with no limit"
-    return f"iteration {event.iteration} ({event.run_iteration} {limit} in this run)"
+    if event.max_iterations is None:
+        return f"iteration {event.iteration}"
+    return f"iteration {event.iteration} ({event.run_iteration} of {event.max_iterations} in this run)"
 
 
 def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:

@@ -34,7 +34,7 @@ from spool.engine.iteration import Patience, Transcript, run_agent
 from spool.engine.plan import Place, Plan
 from spool.engine.ports import Harness, Ports
 from spool.engine.stop import Stop
-from spool.errors import CommandError, CommandTimeout, SpoolError
+from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
@@ -119,6 +119,8 @@ class Loop:
         prompt = await self._prepare(place)
         if not isinstance(prompt, str):
             return prompt
+        if self._stop.requested:
+            return self._stopped()
         if self._mark_is_old or self._plan.story is not None:  # a plan with stories may have changed the tree itself
             await self._guarded(self._ports.worktree.mark())
             self._mark_is_old = False
@@ -148,6 +150,8 @@ class Loop:
             kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
             self._warn(str(error))
             return await self._judge(Outcome(kind=kind, reason=str(error)))
+        except ChangeError as error:
+            return Finish(Status.STUCK, str(error), ExitCode.FAILED)
         return self._stopped() if prompt is None else prompt
 
     async def _judge(self, outcome: Outcome) -> Verdict:
@@ -165,6 +169,8 @@ class Loop:
             started_at=self._ports.clock.now(),
             harness=self._agency.harness.name,
             model=self._agency.model,
+            story_id=self._plan.story.id if self._plan.story else None,
+            attempt=self._plan.story.attempt if self._plan.story else None,
         )
         self._save(phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration)
         self._ports.emit(
@@ -236,8 +242,8 @@ class Loop:
             deletions=changes.deletions if changes else 0,
             usage=facts.usage,
             commit=commit,
-            story_id=self._plan.story.id if self._plan.story else None,
-            attempt=self._plan.story.attempt if self._plan.story else None,
+            story_id=begun.story_id,
+            attempt=begun.attempt,
             session=facts.session,
             log=self._ports.agents.log_path(begun.iteration),
         )

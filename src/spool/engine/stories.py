@@ -22,7 +22,7 @@ from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.state import StoryState
-from spool.domain.story import Story, StoryList
+from spool.domain.story import Story, StoryList, missing_from
 from spool.domain.stream import StreamEvent
 from spool.domain.verdict import (
     Continue,
@@ -39,7 +39,7 @@ from spool.domain.verdict import (
 )
 from spool.engine.plan import Place
 from spool.engine.ports import Clock, Emit
-from spool.errors import CommandError
+from spool.errors import ChangeError, CommandError
 
 
 class StorySource(Protocol):
@@ -143,6 +143,7 @@ class StoryPlan:
         self._commit = commit
         self._emit = emit
         self._clock = clock
+        self._known = StoryList()
         self._retries = 0
         self._tell_agent = ""
         self._due = _Due.NOTHING
@@ -158,6 +159,7 @@ class StoryPlan:
         story = stories.next
         if story is None:
             return Finish(Status.DONE, f"all {len(stories.stories)} stories are complete", ExitCode.COMPLETE)
+        self._known = stories
         self._announce(story, stories)
         if await self._checkpoints.current() is None:
             saved = await self._checkpoints.save(f"story {story.id}, {story.title}")
@@ -172,10 +174,13 @@ class StoryPlan:
 
     async def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
         """Decide by the promise and by the story's boxes, and remember what that means for the next attempt."""
+        open_tasks: tuple[str, ...] = ()
         try:
             open_tasks = await self._open_tasks()
         except CommandError as error:
-            outcome, open_tasks = Outcome(kind=OutcomeKind.TIMEOUT, reason=str(error)), ()
+            outcome = Outcome(kind=OutcomeKind.TIMEOUT, reason=str(error))
+        except ChangeError as error:  # the agent has removed what it was to work on
+            outcome = Outcome(kind=OutcomeKind.HARNESS_ERROR, reason=str(error), exit_code=outcome.exit_code)
         verdict = judge_story(
             outcome,
             tally,
@@ -284,7 +289,11 @@ class StoryPlan:
     async def _open_tasks(self) -> tuple[str, ...]:
         if self.story is None:
             return ()
-        story = (await self._source.stories()).find(self.story.id)
+        now = await self._source.stories()
+        gone = missing_from(now, self._known)
+        if gone:
+            raise ChangeError(f"the agent removed {gone} from tasks.md")
+        story = now.find(self.story.id)
         return tuple(task.id for task in story.open) if story else ()
 
     def _remember(self, verdict: Verdict) -> None:

@@ -1,5 +1,6 @@
 """Finds the working tree of a change, and makes one. Asked before a loop starts, so plain subprocesses will do."""
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +63,7 @@ def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Ch
     name = f"{_repository_name(here)}-wt-{change_id}"
     raise UsageError(
         f"there is no worktree for '{change_id}'",
-        hint=f"--create makes one; by hand: git worktree add ../{name} -b change/{change_id}",
+        hint=f"--create makes one; by hand: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
     )
 
 

@@ -1,16 +1,18 @@
 """Finds the project around a directory, and the changes in it."""
 
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from spool.domain.change import Change, ChangeInfo, check_id, module_of, resolve, same_module
+from spool.domain.change import Change, ChangeInfo, check_id, matching, module_of, resolve, same_module
 from spool.domain.tasks import parse_tasks
-from spool.errors import UsageError
+from spool.errors import ChangeError, UsageError
 
 STATE = ".spool/.state"
 _SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
 _LARGEST_TEXT = 4 << 20
+_DATED = re.compile(r"^\d{4}-\d{2}-\d{2}-")
 
 
 class Project:
@@ -31,7 +33,20 @@ class Project:
 
     def resolve(self, query: str) -> str:
         """Return the full id of the active change that a person means."""
-        return resolve(query, [info.id for info in self.changes()])
+        active = [info.id for info in self.changes()]
+        archived = [] if matching(check_id(query), active) else self._archived(query)
+        if archived:
+            raise UsageError(
+                f"change '{query}' is archived, as {archived[0].relative_to(self.root)}",
+                hint=f"active changes: {', '.join(active) or 'none'}",
+            )
+        return resolve(query, active)
+
+    def _archived(self, query: str) -> list[Path]:
+        """Return archived changes of that name; OpenSpec puts the date before it."""
+        folders = [self.root / where / "archive" for where in _SOURCES.values()]
+        paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()]
+        return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
 
     def in_module(self, module: str) -> list[ChangeInfo]:
         """Return the active changes of a module."""
@@ -42,7 +57,7 @@ class Project:
         folder, source = self._folder(check_id(change_id))
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
-            raise UsageError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
+            raise ChangeError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
         module = module_of(change_id)
         return Change(
             id=change_id,
@@ -59,7 +74,7 @@ class Project:
             folder = self.root / where / change_id
             if folder.is_dir():
                 return folder, source
-        raise UsageError(f"there is no change '{change_id}' any more")
+        raise ChangeError(f"there is no change '{change_id}' any more")
 
     def _listed(self, source: str) -> Iterator[ChangeInfo]:
         folder = self.root / _SOURCES[source]

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
 from spool.engine.stories import ChangeTexts
-from spool.errors import CommandTimeout, UsageError
+from spool.errors import ChangeError, CommandTimeout
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, read_text
 
@@ -71,7 +71,7 @@ def read_stories(project: Project, change_id: str) -> StoryList:
     stories = parse_stories(tasks or "")
     if not stories.stories:
         what = "has no tasks.md" if tasks is None else "has a tasks.md without a single task"
-        raise UsageError(
+        raise ChangeError(
             f"change '{change_id}' is only half-planned: it {what}", hint="write `- [ ] 1.1 …` tasks first"
         )
     return stories

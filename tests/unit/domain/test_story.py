@@ -82,6 +82,12 @@ def test_waves_are_stories() -> None:
     assert [task.mark for task in found.stories[1].tasks] == [" ", "-"]
 
 
+def test_a_task_without_a_status_is_open() -> None:
+    text = "## Wave 1\n### Task 1.1: a\n- **Files**: x\n### Task 1.2: b\n- **Status**: [x] complete\n"
+    story = parse_stories(text).stories[0]
+    assert [(task.id, task.mark) for task in story.tasks] == [("1.1", " "), ("1.2", "x")]
+
+
 def test_a_wave_waits_for_those_it_depends_on() -> None:
     upcoming = parse_stories(ENHANCED).next
     assert upcoming is not None

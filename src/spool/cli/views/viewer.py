@@ -35,9 +35,10 @@ class View(Protocol):
 class Viewer:
     """The thread between the journal and a view."""
 
-    def __init__(self, journal: Path, offset: int, view: View) -> None:
+    def __init__(self, journal: Path, offset: int, view: View, *, prints: bool = True) -> None:
         self._reader = JournalReader(journal, offset=offset)
         self._view = view
+        self._prints = prints
         self._grown = threading.Event()
         self._over = False
         self._thread = threading.Thread(target=self._follow, name="view", daemon=True)
@@ -68,7 +69,8 @@ class Viewer:
             self._view.close()
         except OSError as error:
             # The reader went away: the view ends, the loop does not. What Python still holds must not complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if self._prints:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if not isinstance(error, BrokenPipeError):
                 with suppress(OSError):  # a closed terminal takes no complaint either
                     print(f"spool: nothing more can be shown: {error.strerror}", file=sys.stderr)

@@ -68,6 +68,7 @@ def bounds(request: Request, settings: Settings) -> Bounds:
             max_iterations=request.max_iterations,
             error_threshold=0 if manual else settings.error_threshold,
             error_pause_s=settings.error_pause,
+            rate_limit_pause_s=settings.rate_limit_pause,
             fail_fast=settings.fail_fast,
         ),
         stall=request.stall,

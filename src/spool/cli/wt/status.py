@@ -63,17 +63,24 @@ def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> No
     """
     while True:
         if name is None and path is None and here() is None:
-            show_rows(
-                [row(entry) for entry in this_machine().running()], as_json=as_json, nothing="No loop is running."
-            )
-            return
+            running = this_machine().running()
+            _clear(watch=watch and not as_json)
+            show_rows([row(entry) for entry in running], as_json=as_json, nothing="No loop is running.")
+            if not watch or not running:
+                return
+            time.sleep(1)
+            continue
         told = report(locate(name, path))
-        if watch and not as_json and sys.stdout.isatty():
-            click.clear()
+        _clear(watch=watch and not as_json)
         show(told, as_json=as_json)
         if not watch or told.status is not Status.RUNNING:
             return
         time.sleep(1)
+
+
+def _clear(*, watch: bool) -> None:
+    if watch and sys.stdout.isatty():
+        click.clear()
 
 
 @click.command("history")

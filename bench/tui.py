@@ -55,7 +55,7 @@ async def _measure(root: Path) -> None:
     journal = JournalWriter(state / "journal.jsonl", run_id="bench", clock=SystemClock())
     _begin(journal)
     me = this_runner()
-    loop = LoopRef(door="run", change=CHANGE, root=str(root), pid=me.pid, start_time=me.start_time)
+    loop = LoopRef(door="run", change=CHANGE, root=str(root), state=str(state), pid=me.pid, start_time=me.start_time)
     app = SpoolApp(LocalClient(Project(root), Settings()))
     async with app.run_test(size=(120, 40)) as pilot:
         screen = LoopScreen(app._client, loop)
@@ -65,10 +65,8 @@ async def _measure(root: Path) -> None:
         await _full_speed(app, screen, journal)
     app = SpoolApp(LocalClient(Project(root), Settings()))
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = LoopScreen(app._client, loop)
-        app.push_screen(screen)
         await pilot.pause()
-        await _replay(app, screen)
+        await _replay(app, LoopScreen(app._client, loop))
 
 
 async def _full_speed(app: SpoolApp, screen: LoopScreen, journal: JournalWriter) -> None:
@@ -92,14 +90,17 @@ async def _full_speed(app: SpoolApp, screen: LoopScreen, journal: JournalWriter)
 async def _replay(app: SpoolApp, screen: LoopScreen) -> None:
     """Attach to a loop that has said much already."""
     answers = list[Answered]()
-    presses = asyncio.create_task(_press_now_and_then(app, screen, answers))
     started, busy = time.perf_counter(), time.process_time()
+    await app.push_screen(screen)
+    presses = asyncio.create_task(_press_now_and_then(app, screen, answers))
     await _caught_up(screen, EVENTS)
     taken, ours = time.perf_counter() - started, time.process_time() - busy
     presses.cancel()
     print(f"replay of {EVENTS:,} events      {taken:.1f} s, {ours:.1f} s of it ours")
     print(f"key press meanwhile           {_told(answers)}")
+    screen.query_one(Tabbed).active = "agent"
     view = screen.query_one("#agent-text", PagedView)
+    await asyncio.sleep(0.5)
     started = time.perf_counter()
     view.action_first()
     while view.place[0] > 5 or not view.place[0]:

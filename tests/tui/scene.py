@@ -104,7 +104,7 @@ class Scene:
 
     @property
     def loop(self) -> LoopRef:
-        return LoopRef(door="run", change=CHANGE, root=str(self.root))
+        return LoopRef(door="run", change=CHANGE, root=str(self.root), state=str(self.folder.path))
 
     @property
     def running(self) -> LoopRef:

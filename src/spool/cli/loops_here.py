@@ -2,12 +2,14 @@
 
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 from spool.domain.change import ChangeInfo
 from spool.domain.state import LoopState
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.host.identity import is_alive
+from spool.host.registry import Entry, this_machine
 from spool.host.store import StateFolder
 from spool.sources.project import Project
 from spool.tui.client import ChangeRow, LoopRef
@@ -15,10 +17,42 @@ from spool.tui.client import ChangeRow, LoopRef
 _DOORS = ("run", "ralph")
 
 
-def rows(project: Project) -> list[ChangeRow]:
-    """Return the active changes, those with a running loop first."""
+def rows(project: Project, repository: str) -> list[ChangeRow]:
+    """Return the active changes and the loops in other worktrees of the repository, those that run first."""
     found = [_row(project, info) for info in project.changes()]
-    return sorted(found, key=lambda row: (not row.running, row.id))
+    here = {row.loop.state for row in found if row.loop}
+    found += [
+        _elsewhere(entry)
+        for entry in this_machine().running()
+        if entry.project == repository and entry.state not in here
+    ]
+    return sorted(found, key=lambda row: (not row.running, row.id, row.elsewhere))
+
+
+def _elsewhere(entry: Entry) -> ChangeRow:
+    """Return the line of a loop that runs in another worktree, with that worktree's own count of tasks."""
+    info: ChangeInfo | None = None
+    with suppress(SpoolError, OSError):
+        info = next((one for one in Project(Path(entry.worktree)).changes() if one.id == entry.change), None)
+    return ChangeRow(
+        id=entry.change,
+        source=info.source if info else "",
+        title=info.title if info else entry.change,
+        done=info.done if info else 0,
+        total=info.total if info else 0,
+        status=str(entry.status),
+        active_at=entry.started_at,
+        running=True,
+        elsewhere=entry.worktree,
+        loop=LoopRef(
+            door=entry.door,
+            change=entry.change,
+            root=entry.worktree,
+            state=entry.state,
+            pid=entry.runner.pid,
+            start_time=entry.runner.start_time,
+        ),
+    )
 
 
 def _row(project: Project, info: ChangeInfo) -> ChangeRow:
@@ -61,5 +95,10 @@ def _runs(state: LoopState) -> bool:
 
 def _ref(project: Project, door: str, change: str, state: LoopState) -> LoopRef:
     return LoopRef(
-        door=door, change=change, root=str(project.root), pid=state.runner.pid, start_time=state.runner.start_time
+        door=door,
+        change=change,
+        root=str(project.root),
+        state=str(project.state / door / change),
+        pid=state.runner.pid,
+        start_time=state.runner.start_time,
     )

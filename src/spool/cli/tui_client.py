@@ -41,6 +41,7 @@ class LocalClient:
     def __init__(self, project: Project, settings: Settings, *, fresh: bool = False) -> None:
         self._project = project
         self._fresh = fresh
+        self._repository: str | None = None
         self._started: dict[int, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
         self.settings = settings
 
@@ -61,7 +62,10 @@ class LocalClient:
 
     async def changes(self) -> list[ChangeRow]:
         """Return the active changes, and the loops that run elsewhere."""
-        return await asyncio.to_thread(rows, self._project)
+        if self._repository is None:
+            found = await find_repository(self._project.root, timeout_s=self.settings.command_timeout)
+            self._repository = str(self._project.root if isinstance(found, NoRepository) else found.main)
+        return await asyncio.to_thread(rows, self._project, self._repository)
 
     async def preview(self, change: str) -> Preview:
         """Return what there is to read of a change."""
@@ -114,6 +118,7 @@ class LocalClient:
             door="run",
             change=change,
             root=str(self._project.root),
+            state=str(self._folder(change).path),
             pid=process.pid,
             start_time=start_time(process.pid) or "",
         )
@@ -257,7 +262,7 @@ def _placed(row: Row) -> Placed:
 
 
 def _folder_of(loop: LoopRef) -> StateFolder:
-    return StateFolder(Project(Path(loop.root)).state / loop.door / loop.change)
+    return StateFolder(Path(loop.state))
 
 
 def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:

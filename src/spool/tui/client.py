@@ -17,6 +17,8 @@ class LoopRef(msgspec.Struct, frozen=True, kw_only=True):
     door: str
     change: str
     root: str
+    state: str
+    """The folder with its journal and logs."""
     pid: int = 0
     start_time: str = ""
 

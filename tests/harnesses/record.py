@@ -78,9 +78,9 @@ def record(rig: Rig, scene: str, run: Run) -> None:
 def scrubbed(data: bytes, rig: Rig) -> bytes:
     """Return data without what belongs to this machine and this moment."""
     for path, name in (
-        (rig.scratch.root, b"/work/project"),
+        (rig.scratch.root, b"/home/user/project"),
         (rig.scratch.home, b"/home/user"),
-        (rig.scratch.root.parent, b"/work"),
+        (rig.scratch.root.parent, b"/home/user"),
         (AGENTS_DIR, b"/opt/agents"),
     ):
         data = data.replace(str(path).encode(), name)

@@ -56,7 +56,7 @@ class LoopScreen(SpoolScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "stop", "Stop"),
         Binding("d", "detach", "Detach"),
-        Binding("a", "note", "Add context"),
+        Binding("a", "note", "Note"),
         Binding("s", "result", "Result"),
         Binding("left", "walk(-1)", "Story", key_display="←→"),
         Binding("right", "walk(1)", "Next story", show=False),

@@ -139,7 +139,7 @@ def test_no_colour_with_no_color(scratch: Scratch) -> None:
         at.until_shown("Spool · changes")
     assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m", seen) == []
     selected = next(line for line in seen.splitlines() if CHANGE in line)
-    assert re.search(r"\x1b\[(?:[\d;]*;)?7m", selected)  # what is selected still stands out
+    assert re.search(r"\x1b\[(?:[\d;]*;)?4m", selected)  # what is selected still stands out
 
 
 def test_sizes_from_one_cell_to_a_wall(scratch: Scratch) -> None:

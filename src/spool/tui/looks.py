@@ -56,12 +56,25 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
     return "running" if progress.started_at else "starting"
 
 
-def figures(progress: LoopProgress, now: datetime) -> str:
-    """Tell iteration, attempt, elapsed time, tokens and cost in one line."""
-    parts = [f"iteration {progress.iteration}"]
+def figures(progress: LoopProgress, now: datetime, width: int) -> str:
+    """Tell iteration, attempt, elapsed time, tokens and cost in one line, in as many words as there is room for."""
+    told = ""
+    for iteration, attempt, tokens in (("iteration ", "attempt ", " tokens"), ("#", "try ", " tok"), ("#", "try ", "")):
+        told = " · ".join(_figures(progress, now, iteration, attempt, tokens))
+        if len(told) <= width:
+            break
+    return told
+
+
+def _figures(progress: LoopProgress, now: datetime, iteration: str, attempt: str, tokens: str) -> list[str]:
+    parts = [f"{iteration}{progress.iteration}"]
     if progress.current is not None:
         most = f" of {progress.max_retries + 1}" if progress.max_retries is not None else ""
-        parts.append(f"attempt {progress.attempt}{most}")
+        parts.append(f"{attempt}{progress.attempt}{most}")
     if progress.started_at is not None:
         parts.append(words.duration(max(0.0, ((progress.ended_at or now) - progress.started_at).total_seconds())))
-    return " · ".join([*parts, *words.spent(progress.usage)])
+    if progress.usage.tokens is not None:
+        parts.append(f"{words.tokens(progress.usage.tokens)}{tokens}")
+    if progress.usage.cost_usd is not None:
+        parts.append(f"${progress.usage.cost_usd:.2f}")
+    return parts

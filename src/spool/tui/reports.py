@@ -47,8 +47,9 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
 def _file(number: int, file: FileDiff) -> list[Block]:
     counted = "binary" if file.added is None else f"+{file.added} -{file.removed}"
     head = Block(text=f"{one_line(file.path)}  {counted}", form=Form.LINE, tone=Tone.STRONG, fold=number, head=True)
-    if not file.patch:
-        return [head, *plain("too long to be shown here", tone=Tone.DIM, indent=2, fold=number)]
+    if not file.patch or file.added is None:
+        why = "not text" if file.added is None else "too long to be shown here"
+        return [head, *plain(why, tone=Tone.DIM, indent=2, fold=number)]
     lines = [line for line in file.patch.splitlines() if not _is_header(line)]
     return [head, *_coloured(lines, number)]
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -30,11 +31,9 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Make the table of keys."""
-        width = max(len(key) for key, _ in self._keys)
-        text = Text("Keys\n\n", style="bold")
+        table = Table.grid(padding=(0, 2))
         for key, meaning in self._keys:
-            text.append(f"{key:<{width}}  ", "bold cyan")
-            text.append(f"{meaning}\n", "not bold")
-        text.append("\nEsc closes this.", "dim not bold")
+            table.add_row(Text(key, "bold cyan"), Text(meaning))
         with VerticalScroll(id="help"):
-            yield Static(text)
+            yield Static("Keys (Esc closes this)", classes="heading", markup=False)
+            yield Static(table)

@@ -20,7 +20,7 @@ from spool.tui.client import Client, LoopRef
 from spool.tui.looks import STATUS_STYLES, bar, state_of
 from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
 from spool.tui.progress import LoopProgress, StoryView
-from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.base import SpoolScreen, spare_what_lives_long
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
@@ -56,7 +56,7 @@ class LoopScreen(SpoolScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "stop", "Stop"),
         Binding("d", "detach", "Detach"),
-        Binding("a", "note", "Add context"),
+        Binding("a", "note", "Note"),
         Binding("s", "result", "Result"),
         Binding("left", "walk(-1)", "Story", key_display="←→"),
         Binding("right", "walk(1)", "Next story", show=False),
@@ -107,6 +107,7 @@ class LoopScreen(SpoolScreen):
         self.query_one("#agent-text").focus()
         self.run_worker(Bridge(self._feed, self._progress, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
+        self.call_after_refresh(spare_what_lives_long)
         self._learn()
         self._paint()
 

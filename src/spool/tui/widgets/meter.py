@@ -32,8 +32,9 @@ class Meter(Horizontal):
 
     def show(self, progress: LoopProgress) -> None:
         """Show where a loop stands."""
-        text = Text(figures(progress, datetime.now(UTC)), no_wrap=True, overflow="ellipsis")
-        self.query_one("#figures", Static).update(text, layout=False)
+        line = self.query_one("#figures", Static)
+        told = figures(progress, datetime.now(UTC), line.size.width)
+        line.update(Text(told, no_wrap=True, overflow="ellipsis"), layout=False)
         charted = list(progress.charted)[-_ITERATIONS:]
         for name, values in (
             ("time", [one.seconds for one in charted]),

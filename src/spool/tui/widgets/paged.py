@@ -88,6 +88,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._mark = NO_FOLD
         self._jump: int | None = None
         self._restart = True
+        self._moving = False
         self._work = asyncio.Event()
 
     def show(self, source: Pages, *, stay: bool = False) -> None:
@@ -143,7 +144,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Look for more in the direction of the scrolling."""
         super().watch_scroll_y(old_value, new_value)
-        if round(old_value) != round(new_value):
+        if round(old_value) != round(new_value) and not self._moving:
             self.following = self._follow and self._at_end()
             self._work.set()
             self.post_message(self.Moved(self))
@@ -265,7 +266,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._window = [await self._painted(number, kept)]
         self._lay_out()
         if not at_end:
-            self.scroll_to(y=0, animate=False)
+            self._move(0)
             return
         await self._fill_above()
         self._to_end()
@@ -273,8 +274,10 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     async def _fill(self, last: int) -> None:
         """Keep pages ready above and below what is in view, and let go of those far away."""
         margin = _SCREENS * self.size.height
-        while self._window[-1].number < last and (
-            self.following or self._tops[-1] - self.scroll_offset.y - self.size.height < margin
+        while (
+            self._window[-1].number < last
+            and not self._asked
+            and (self.following or self._tops[-1] - self.scroll_offset.y - self.size.height < margin)
         ):
             self._window.append(await self._painted(self._window[-1].number + 1))
             self._lay_out()
@@ -287,8 +290,10 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     async def _fill_above(self) -> None:
         margin = _SCREENS * self.size.height
-        while self._window[0].number > 0 and (
-            self.scroll_offset.y < margin if not self.following else self._tops[-1] < margin
+        while (
+            self._window[0].number > 0
+            and not self._asked
+            and (self.scroll_offset.y < margin if not self.following else self._tops[-1] < margin)
         ):
             if len(self._window) >= _MOST_PAGES and self._window[0].lines:
                 break
@@ -296,6 +301,11 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._window.insert(0, page)
             self._lay_out()
             self._shift(len(page.lines))
+
+    @property
+    def _asked(self) -> bool:
+        """Whether somebody wants to be elsewhere in the meantime; then what is being done here can be left."""
+        return self._restart or self._jump is not None
 
     def _trim(self, margin: int) -> None:
         """Drop pages that nobody is near."""
@@ -334,7 +344,15 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     def _shift(self, lines: int) -> None:
         """Keep in view what was in view, though lines have come or gone above it."""
         if not self.following:
-            self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)
+            self._move(self.scroll_offset.y + lines)
 
     def _to_end(self) -> None:
-        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+        self._move(self.max_scroll_y)
+
+    def _move(self, line: int) -> None:
+        """Scroll on our own account, at once; only a person's scrolling decides whether the end is followed."""
+        self._moving = True
+        try:
+            self.scroll_to(y=line, animate=False, force=True, immediate=True)
+        finally:
+            self._moving = False

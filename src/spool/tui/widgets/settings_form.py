@@ -23,7 +23,7 @@ _TEXTS = {
 }
 _CHOICES = {
     "allow_all": "Allow all: the agent uses its tools without asking",
-    "keep": "After a stop, go on from the tree as it is, not from the checkpoint",
+    "keep": "After a stop, go on from the tree as it is",
     "commit_stories": "Commit the work of each finished story",
 }
 

@@ -1,0 +1,151 @@
+"""How each screen looks, at two sizes. Look at a new picture before you accept it: `pytest --snapshot-update`."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from spool.cli.tui_client import LocalClient
+from spool.domain.verdict import Status
+from spool.tui.app import SpoolApp
+from spool.tui.client import Diff, FileDiff, LoopRef
+from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.preview import PreviewScreen
+from tests.tui.scene import CHANGE, START, Scene, finished, half_way, make_scene, stuck
+from tests.tui.support import text_of, until
+
+SIZES = [pytest.param((100, 30), id="100x30"), pytest.param((60, 20), id="60x20")]
+TABS = ("Tokens are stored", "Who am I", "Scenario: No token", "# Spool: story 2", "Max retries")
+PATCH = """\
+diff --git a/src/middleware.py b/src/middleware.py
+index 1111111..2222222 100644
+--- a/src/middleware.py
++++ b/src/middleware.py
+@@ -1,3 +1,5 @@
+ async def check(request, call_next):
+-    return await call_next(request)
++    if not await tokens.known(request.headers.get("authorization", "")):
++        return Response(status_code=401)
++    return await call_next(request)
+"""
+DIFF = Diff(
+    files=(
+        FileDiff(path="src/middleware.py", added=3, removed=1, patch=PATCH),
+        FileDiff(path="logo.png"),
+    )
+)
+
+
+class Stopped(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> "Stopped":
+        return cls.fromtimestamp((START + timedelta(minutes=7)).timestamp(), tz)
+
+
+class FixedClient(LocalClient):
+    """The real client with a fixed diff."""
+
+    async def diff(self, loop: LoopRef, story: str) -> Diff:
+        return DIFF
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    for place in ("widgets.meter", "widgets.change_list", "screens.result"):
+        monkeypatch.setattr(f"spool.tui.{place}.datetime", Stopped)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return make_scene(tmp_path)
+
+
+def app_of(scene: Scene) -> SpoolApp:
+    plain = scene.client()
+    return SpoolApp(FixedClient(plain._project, plain.settings))
+
+
+def showing(*keys: str, screen: Screen[Any] | None = None, wait_for: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Return what opens a screen, presses keys, and waits until something is there to be seen."""
+
+    async def prepare(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "001-01" in text_of(pilot.app))
+        if screen is not None:
+            await pilot.app.push_screen(screen)
+            await until(pilot, lambda: pilot.app.screen.id != "_default" and CHANGE in text_of(pilot.app))
+        await pilot.press(*keys)
+        await until(pilot, lambda: wait_for in text_of(pilot.app))
+        await pilot.pause(0.3)
+
+    return prepare
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_selection(scene: Scene, snap_compare: Any, size: tuple[int, int]) -> None:
+    scene.state(Status.RUNNING, alive=True, at=START)
+    assert snap_compare(app_of(scene), terminal_size=size, run_before=showing("down", wait_for="Search answers"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_selection_filtered(scene: Scene, snap_compare: Any, size: tuple[int, int]) -> None:
+    prepare = showing("slash", *"dark", wait_for="dark-mode")
+    assert snap_compare(app_of(scene), terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("tab", "there"), enumerate(TABS), ids=["proposal", "tasks", "scenarios", "prompt", "settings"]
+)
+def test_preview(scene: Scene, snap_compare: Any, size: tuple[int, int], tab: int, there: str) -> None:
+    app = app_of(scene)
+    prepare = showing(*["tab"] * tab, screen=PreviewScreen(app._client, CHANGE), wait_for=there)
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", [*SIZES, pytest.param((160, 45), id="160x45")])
+def test_loop(scene: Scene, snap_compare: Any, size: tuple[int, int]) -> None:
+    scene.write(*half_way())
+    app = app_of(scene)
+    prepare = showing(screen=LoopScreen(app._client, scene.running), wait_for="test_middleware.py")
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("keys", "there"), [(["shift+tab"], "2.2 Refuse"), (["tab"], "2 files changed")], ids=["info", "changes"]
+)
+def test_loop_tabs(scene: Scene, snap_compare: Any, size: tuple[int, int], keys: list[str], there: str) -> None:
+    scene.write(*half_way())
+    app = app_of(scene)
+    prepare = showing(*keys, screen=LoopScreen(app._client, scene.running), wait_for=there)
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+def test_loop_in_light(scene: Scene, snap_compare: Any) -> None:
+    scene.write(*half_way())
+    app = app_of(scene)
+    prepare = showing("t", "f", screen=LoopScreen(app._client, scene.running), wait_for="1 replacement")
+    assert snap_compare(app, terminal_size=(100, 30), run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", [finished, stuck], ids=["done", "stuck"])
+def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], end: Callable[[], list[Any]]) -> None:
+    scene.write(*half_way(), *end())
+    app = app_of(scene)
+    prepare = showing(screen=LoopScreen(app._client, scene.loop), wait_for="result")
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("key", "there"), [("question_mark", "Keys"), ("a", "A note for")], ids=["help", "note"])
+def test_windows(scene: Scene, snap_compare: Any, size: tuple[int, int], key: str, there: str) -> None:
+    scene.write(*half_way())
+    app = app_of(scene)
+    prepare = showing(key, screen=LoopScreen(app._client, scene.running), wait_for=there)
+    assert snap_compare(app, terminal_size=size, run_before=prepare)

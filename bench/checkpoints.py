@@ -24,6 +24,8 @@ ROUNDS = 7
 DIRTY = 100
 FIRST_AIM_S = 30.0
 UNCHANGED_AIM = 1.5
+UNCHANGED_FLOOR_S = 0.05
+"""Four git processes and two syncs of the disk are the least there is; for 1,000 files `git status` is one process."""
 
 
 def main() -> None:
@@ -72,7 +74,7 @@ async def _measure(base: Path, files: int) -> int:
     _row(files, f"checkpoint, {DIRTY} dirty files", statistics.median(dirty), _against(dirty, stash_s, "stash"))
     _row(files, "git stash pop", pop_s)
     _row(files, f"revert of {DIRTY} files, all kept", statistics.median(revert), _against(revert, stash_s, "stash"))
-    return (first_s > FIRST_AIM_S) + (unchanged_s > UNCHANGED_AIM * status_s)
+    return (first_s > FIRST_AIM_S) + (unchanged_s > max(UNCHANGED_FLOOR_S, UNCHANGED_AIM * status_s))
 
 
 def _repository(base: Path, files: int) -> Path:

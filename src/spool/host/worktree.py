@@ -1,15 +1,26 @@
 """Tells the engine what an iteration changed, and commits its work."""
 
+import os
 from fnmatch import fnmatch
+
+import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
 from spool.host.checkpoints.recorder import Recorder
 from spool.host.checkpoints.shadow import Shadow
-from spool.host.git import Repository, ask_git, git_environment
-from spool.host.process import checked
+from spool.host.git import QUIET, Repository, ask_git, git_environment
+from spool.host.process import checked, run_command
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+
+
+_NESTED_ASKED = 20
+
+
+class _Mark(msgspec.Struct, frozen=True, kw_only=True):
+    tree: str
+    heads: dict[str, str]
 
 
 class GitWorktree:
@@ -19,23 +30,41 @@ class GitWorktree:
         self._repository = repository
         self._timeout_s = timeout_s
         self._recorder = Recorder(Shadow(repository, home=repository.spool_dir / "shadow", timeout_s=timeout_s))
-        self._marked: str | None = None
+        self._marked: _Mark | None = None
 
     async def mark(self) -> None:
         """Remember the tree as it is now."""
-        self._marked = (await self._recorder.record()).tree
+        self._marked = await self._mark()
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
         """Return what changed since the last mark, and mark anew."""
-        before, self._marked = self._marked, (await self._recorder.record()).tree
+        before, self._marked = self._marked, await self._mark()
         if before is None:
             return None
-        found = await self._recorder.compare(before, self._marked)
+        found = await self._recorder.compare(before.tree, self._marked.tree)
+        moved = tuple(name for name, head in self._marked.heads.items() if before.heads.get(name) != head)
         files = tuple(name for name in found.files if not any(fnmatch(name, pattern) for pattern in ignoring))
         left_out = len(found.files) - len(files)
         return Changes(
-            count=found.count - left_out, files=files, insertions=found.insertions, deletions=found.deletions
+            count=found.count - left_out + len(moved),
+            files=files + moved,
+            insertions=found.insertions,
+            deletions=found.deletions,
         )
+
+    async def _mark(self) -> _Mark:
+        """Return the tree, and where the submodules and clones in it stand: their files are not in the tree."""
+        recording = await self._recorder.record()
+        heads = {}
+        for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
+            head = await run_command(
+                ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD"],
+                directory=self._repository.top / name,
+                timeout_s=self._timeout_s,
+                env=git_environment(),
+            )
+            heads[name] = head.text
+        return _Mark(tree=recording.tree, heads=heads)
 
     async def commit(self, message: str) -> str | None:
         """Commit all but Spool's own files, as the user would: with their identity, their hooks and their filters."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from spool.host.worktree import GitWorktree
 from tests.integration.checkpoints.world import World, entries, remove, run
 
 
@@ -200,3 +201,14 @@ def test_two_changes_in_one_working_tree(world: World) -> None:
     remove(world.top / "committed")
     run(one.revert(saved))
     assert (world.top / "committed").read_text() == "2\n"
+
+
+def test_a_commit_in_a_submodule_counts_as_a_change(world: World, library: Path) -> None:
+    sub = _submodule(world, library)
+    worktree = GitWorktree(world.repository(), timeout_s=30)
+    run(worktree.mark())
+    (sub / "in").write_text("agent\n")
+    world.commit("agent", cwd=sub)
+    found = run(worktree.changes(()))
+    assert found is not None
+    assert (found.count, found.files) == (1, ("sub",))

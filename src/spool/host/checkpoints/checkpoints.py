@@ -7,6 +7,7 @@ named, and a revert that was cut short ends the same when it is done again.
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from spool.host.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
 from spool.host.checkpoints.unfinished import Blobs
 from spool.host.files import replace_file
 from spool.host.git import Repository
-from spool.host.threads import in_thread
+from spool.host.threads import Pulse, in_thread
 
 KEPT_FOR = timedelta(days=14)
 
@@ -60,14 +61,14 @@ class Checkpoints:
         stale = await self._keep(snapshot, None)
         warnings += [warning for one in stale for warning in one.warnings]
         snapshot = msgspec.structs.replace(snapshot, warnings=tuple(warnings))
-        self._saved.save(snapshot)
+        await in_thread(lambda _: self._saved.save(snapshot))
         self._marker.unlink(missing_ok=True)
         await self._drop_stale(snapshot, stale)
         return _checkpoint(snapshot, half_reverted=False)
 
     async def current(self) -> Checkpoint | None:
         """Return this change's checkpoint, such as a run that died has left it."""
-        snapshot = self._saved.load(self._owner)
+        snapshot = await self._load()
         if snapshot is None:
             return None
         return _checkpoint(snapshot, half_reverted=self._half_reverted() == self._owner)
@@ -80,31 +81,31 @@ class Checkpoints:
 
     async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
         """Bring the working tree back; return what was discarded, or None if there was nothing to discard."""
-        target = self._saved.load(self._owner)
+        target = await self._load()
         if target is None or target.top.tree != checkpoint.tree:
             raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
         return await self._go_to(target, checkpoint.label)
 
     async def drop(self, checkpoint: Checkpoint | None = None) -> None:  # noqa: ARG002 - there is one at most
         """Let go of the checkpoint: the work is good."""
-        snapshot = self._saved.load(self._owner)
-        self._saved.remove(self._owner)
+        snapshot = await self._load()
+        await in_thread(lambda _: self._saved.remove(self._owner))
         if self._half_reverted() == self._owner:
             self._marker.unlink(missing_ok=True)
         if snapshot is not None:
             await self._release(snapshot)
+            await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
 
     async def cleanup(self) -> None:
         """Drop the checkpoint, and remove what a run that was killed may have left."""
         await self.drop()
-        self._blobs.keep_only(self._blobs_in_use())
+        await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         owners = {*self._saved.names(), *self._kept.names()}
         await self._sites.tidy(owners)
 
     async def discarded(self) -> list[Discarded]:
         """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
-        snapshots = [self._kept.load(name) for name in self._kept.names()]
-        found = [one for one in snapshots if one is not None]
+        found = await in_thread(lambda _: self._attempts())
         return [_discarded(one) for one in sorted(found, key=lambda one: (one.at, len(one.name), one.name))]
 
     async def show(self, name: str) -> str:
@@ -130,13 +131,22 @@ class Checkpoints:
 
     async def expire(self, now: datetime) -> int:
         """Let go of attempts that were discarded more than 14 days ago; return how many."""
-        old = [one for name in self._kept.names() if (one := self._kept.load(name)) and one.at < now - KEPT_FOR]
+        old = [one for one in await in_thread(lambda _: self._attempts()) if one.at < now - KEPT_FOR]
         for snapshot in old:
-            self._kept.remove(snapshot.name)
-            self._aside(snapshot.name).remove()
+            await in_thread(partial(self._forget_attempt, snapshot.name))
             await self._release(snapshot)
-        self._blobs.keep_only(self._blobs_in_use())
+        await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         return len(old)
+
+    async def _load(self) -> Snapshot | None:
+        return await in_thread(lambda _: self._saved.load(self._owner))
+
+    def _attempts(self) -> list[Snapshot]:
+        return [one for name in self._kept.names() if (one := self._kept.load(name))]
+
+    def _forget_attempt(self, name: str, _: Pulse) -> None:
+        self._kept.remove(name)
+        self._aside(name).remove()
 
     @property
     def _marker(self) -> Path:
@@ -154,7 +164,7 @@ class Checkpoints:
         name = self._new_name(at)
         parts, _ = await self._sites.take(target)
         kept = await self._keep_attempt(parts, target, name=name, label=label, at=at)
-        replace_file(self._marker, target.name.encode())
+        await in_thread(lambda _: replace_file(self._marker, target.name.encode()))
         warnings = await self._sites.put_back(target, parts, self._aside(name))
         await in_thread(lambda _: self._sites.bring_back(self._aside(target.name), self._aside(name)))
         self._marker.unlink(missing_ok=True)
@@ -162,8 +172,11 @@ class Checkpoints:
             return None
         if warnings:
             kept = msgspec.structs.replace(kept, warnings=tuple(warnings))
-            self._kept.save(kept)
+            await in_thread(partial(self._save_attempt, kept))
         return _discarded(kept)
+
+    def _save_attempt(self, snapshot: Snapshot, _: Pulse) -> None:
+        self._kept.save(snapshot)
 
     def _aside(self, name: str) -> Aside:
         return Aside(self._folder / "aside" / name)
@@ -188,7 +201,7 @@ class Checkpoints:
             files=files,
         )
         await self._keep(snapshot, target)
-        self._kept.save(snapshot)
+        await in_thread(partial(self._save_attempt, snapshot))
         return snapshot
 
     async def _keep(self, snapshot: Snapshot, instead: Snapshot | None) -> list[Stale]:

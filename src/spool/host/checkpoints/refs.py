@@ -1,15 +1,12 @@
 """Puts HEAD and refs back, and keeps the user's `git gc` away from what a checkpoint needs."""
 
-import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
-from spool.host.checkpoints.shadow import remove_locks
 from spool.host.checkpoints.theirs import Head, Refs, Theirs
-from spool.host.files import replace_file
 
 _LOGGED = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _MOVED = re.compile(rb"\tcheckout: moving from (\S+) to (\S+)$", re.MULTILINE)
@@ -65,7 +62,7 @@ def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
     return name.removeprefix(b"refs/heads/") in elsewhere.own or oid.encode() in elsewhere.own
 
 
-async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int, note: Path) -> dict[bytes, str]:
+async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[bytes, str]:
     """Bring HEAD and refs back; return those that are not as they were, and why."""
     now = await theirs.refs()
     if now == saved:
@@ -76,44 +73,26 @@ async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int, note: Path
     plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own))
     there = await theirs.existing(set(plan.write.values()))
     write = {name: oid for name, oid in plan.write.items() if oid in there}
-    replace_file(note, b"\0".join([b"HEAD", b"packed-refs", *plan.delete, *write]))
     # Deletions first and by themselves: `feature` cannot be made while `feature/x` is there.
-    await _update(theirs, [b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()])
-    await _update(theirs, [b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()])
+    await _update(theirs, {name: b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()})
+    await _update(theirs, {name: b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()})
     if plan.head is not None:
         await _restore_head(theirs, plan.head)
-    note.unlink()
     lost = {name: "cannot be brought back: its commit is gone" for name in plan.write if name not in write}
     return lost | dict.fromkeys(plan.left, "was changed, perhaps from another working tree: left")
 
 
-async def remove_own_locks(theirs: Theirs, note: Path) -> None:
-    """Remove the locks of refs that we were restoring when we were killed, and no others.
-
-    A git that is killed with -9 leaves its locks; which refs it had in hand, and since when, is in the note.
-    """
-    try:
-        names, since_s = note.read_bytes().split(b"\0"), note.stat().st_mtime
-    except FileNotFoundError:
-        names, since_s = [], 0.0
-    repository = theirs.repository
-    locks = [repository.git_dir / "HEAD.lock", *(repository.common_dir / f"{os.fsdecode(name)}.lock" for name in names)]
-    mine = [lock for lock in locks if names and lock.exists() and lock.stat().st_mtime >= since_s - 1]
-    pins = (repository.common_dir / theirs.pins).glob("*/*.lock")
-    await remove_locks([*mine, *pins])
-    note.unlink(missing_ok=True)
-
-
 async def _restore_head(theirs: Theirs, head: Head) -> None:
     if head.branch is not None:
-        await theirs.git("symbolic-ref", "-m", "spool: revert", "HEAD", head.branch)
+        await theirs.change_refs("symbolic-ref", "-m", "spool: revert", "HEAD", head.branch)
     elif head.commit is not None:
-        await theirs.git("update-ref", "-m", "spool: revert", "--no-deref", "HEAD", head.commit)
+        await theirs.change_refs("update-ref", "-m", "spool: revert", "--no-deref", "HEAD", head.commit)
 
 
-async def _update(theirs: Theirs, commands: list[bytes]) -> None:
+async def _update(theirs: Theirs, commands: dict[bytes, bytes]) -> None:
     if commands:
-        await theirs.git("update-ref", "-m", "spool: revert", "--no-deref", "-z", "--stdin", stdin=b"".join(commands))
+        words = ("update-ref", "-m", "spool: revert", "--no-deref", "-z", "--stdin")
+        await theirs.change_refs(*words, stdin=b"".join(commands.values()), names=commands)
 
 
 def _named_since(log: Path, size: int) -> set[bytes]:
@@ -138,8 +117,9 @@ def log_size(git_dir: Path) -> int:
 class Pins:
     """Refs of Spool's that hold on to objects: one for each object, named after it, in a folder for each owner."""
 
-    def __init__(self, git: Ask, prefix: str) -> None:
+    def __init__(self, git: Ask, change: Ask, prefix: str) -> None:
         self._git = git
+        self._change = change
         self._prefix = prefix
 
     async def hold(self, owner: str, oids: set[str], *, held: set[str]) -> set[str]:
@@ -163,4 +143,4 @@ class Pins:
 
     async def _update(self, lines: list[str]) -> None:
         if lines:
-            await self._git("update-ref", "--no-deref", "--stdin", stdin="".join(lines).encode())
+            await self._change("update-ref", "--no-deref", "--stdin", stdin="".join(lines).encode())

@@ -10,7 +10,7 @@ from spool.host.checkpoints.aside import Aside
 from spool.host.checkpoints.ignored import read_ignored
 from spool.host.checkpoints.paths import Spared
 from spool.host.checkpoints.recorder import Recorder
-from spool.host.checkpoints.refs import MOST_PINS, Pins, log_size, remove_own_locks, restore_refs
+from spool.host.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
 from spool.host.checkpoints.shadow import TREES, Shadow
 from spool.host.checkpoints.snapshot import Part
 from spool.host.checkpoints.theirs import Theirs
@@ -60,21 +60,17 @@ class Site:
         borrows = not path or not repository.git_dir.is_relative_to(repository.top)
         self.shadow = Shadow(repository, home=around.home, timeout_s=around.timeout_s, borrows=borrows)
         self._recorder = Recorder(self.shadow, large_file_bytes=around.large_file_bytes)
-        self._theirs = Theirs(repository, timeout_s=around.timeout_s, pins=f"refs/spool/pin/{around.key}/")
-        self._pins = Pins(self._theirs.git, self._theirs.pins)
-        self._trees = Pins(self.shadow.git, TREES)
+        pins, note = f"refs/spool/pin/{around.key}/", self.shadow.git_dir / "changing-refs"
+        self._theirs = Theirs(repository, timeout_s=around.timeout_s, pins=pins, note=note)
+        self._pins = Pins(self._theirs.git, self._theirs.change_refs, pins)
+        self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
-
-    @property
-    def _refs_note(self) -> Path:
-        """Names the user's refs that are being restored."""
-        return self.shadow.git_dir / "restoring-refs"
 
     async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in."""
         around, repository = self._around, self.repository
-        await remove_own_locks(self._theirs, self._refs_note)
+        await self._theirs.remove_own_locks()
         recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
         key = (unfinished.index, refs.head.commit)
@@ -130,6 +126,7 @@ class Site:
     async def release(self, owner: str) -> None:
         """Let go of everything that an owner held."""
         self._safe.clear()
+        await self._theirs.remove_own_locks()
         for pins in self._all_pins():
             await pins.release(owner)
 
@@ -157,7 +154,7 @@ class Site:
         await TreeRestorer(self._recorder, target, now, aside).restore()
         if not self._theirs.exists:
             return [self._name("the repository itself is gone: its files are back, its history is not")]
-        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size, note=self._refs_note)
+        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size)
         await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
         await in_thread(
             lambda pulse: restore_index(

@@ -1,12 +1,16 @@
 """The user's own repository, as far as a checkpoint reads and restores it: HEAD, refs, index and unfinished work."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from spool.host.checkpoints.shadow import remove_locks
+from spool.host.files import replace_file
 from spool.host.git import QUIET, Repository, ask_git, git_environment
 from spool.host.process import Completed, run_command
+from spool.host.threads import in_thread
 
 _FOREIGN = (b"refs/remotes/", b"refs/stash", b"refs/spool/", b"refs/prefetch/")
 """What a revert does not undo: facts about another repository, the user's stashes, and Spool's own."""
@@ -30,8 +34,9 @@ class Refs(msgspec.Struct, frozen=True):
 class Theirs:
     """Runs git on the user's repository: its refs and objects only, never its hooks, filters or working tree."""
 
-    def __init__(self, repository: Repository, *, timeout_s: float, pins: str) -> None:
+    def __init__(self, repository: Repository, *, timeout_s: float, pins: str, note: Path) -> None:
         self.repository = repository
+        self._note = note
         self.pins = pins
         self._pinned: list[str] = []
         self._timeout_s = timeout_s
@@ -54,6 +59,26 @@ class Theirs:
             stdin=stdin,
         )
         return done.output
+
+    async def change_refs(self, *words: str | bytes, stdin: bytes = b"", names: Iterable[bytes] = ()) -> bytes:
+        """Run a git that changes refs. A note says which: killed with -9, it would leave their locks behind."""
+        await in_thread(lambda _: replace_file(self._note, b"\0".join([b"HEAD", b"packed-refs", *names])))
+        told = await self.git(*words, stdin=stdin)
+        self._note.unlink(missing_ok=True)
+        return told
+
+    async def remove_own_locks(self) -> None:
+        """Remove the locks of refs that we were changing when we were killed, and no others."""
+        try:
+            names, since_s = self._note.read_bytes().split(b"\0"), self._note.stat().st_mtime
+        except FileNotFoundError:
+            return
+        folders = {self.repository.git_dir, self.repository.common_dir}
+        locks = [folder / f"{os.fsdecode(name)}.lock" for folder in folders for name in names]
+        locks += (self.repository.common_dir / self.pins).glob("*/*.lock")
+        until_s = since_s + self._timeout_s + 1
+        await remove_locks([lock for lock in locks if lock.exists() and since_s - 1 <= lock.stat().st_mtime <= until_s])
+        self._note.unlink(missing_ok=True)
 
     async def ask(self, *words: str) -> Completed:
         """Run a git that may answer with a refusal."""

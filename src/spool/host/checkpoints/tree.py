@@ -10,7 +10,7 @@ from spool.host.checkpoints.paths import Spared, is_folder, parents, place, spar
 from spool.host.checkpoints.recorder import Recorder
 from spool.host.checkpoints.shadow import chunks
 from spool.host.checkpoints.snapshot import Part
-from spool.host.threads import Pulse, in_thread
+from spool.host.threads import Pulse, in_thread, together
 
 _RULES = b".gitignore"
 
@@ -34,7 +34,8 @@ class TreeRestorer:
         self._kept = await self._held_by_attempt()
         rewrite = await self._to_rewrite()
         await self._restore_rules(rewrite)
-        await in_thread(self._remove_repositories)
+        if await self._remove_repositories():
+            rewrite |= await self._to_rewrite()
         await self._remove_new()
         await self._write(rewrite)
         unsure = await self._unsure_modes()
@@ -64,19 +65,30 @@ class TreeRestorer:
         new = [name for name in self._kept if _is_rules(name) and name not in self._target.ignored_files]
         await in_thread(lambda pulse: self._take_away(new, pulse))
 
-    def _remove_repositories(self, pulse: Pulse) -> None:
-        """Turn folders that have become repositories into folders again."""
-        for name in self._now.grown if self._now else []:
-            if name not in self._target.grown and name not in self._target.nested and not self._is_other_worktree(name):
-                self._take_away([name + b"/.git"], pulse)
+    async def _remove_repositories(self) -> bool:
+        """Take away repositories that were not there: new ones whole, and the `.git` of what had been a folder."""
+        if self._now is None:
+            return False
+        old = {*self._target.nested, *self._target.grown}
+        nested = [name for name in self._now.nested if name not in old]
+        ignored = await self._shadow.ignored(nested)
+        gone = [name for name in nested if name not in ignored]
+        gone += [name + b"/.git" for name in self._now.grown if name not in old and not self._is_other_worktree(name)]
+        await in_thread(lambda pulse: self._take_away(gone, pulse))
+        return bool(gone)
 
     async def _remove_new(self) -> None:
         """Take away what is neither ignored nor was there before."""
         target = self._target
         spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
-        others = await self._shadow.names("ls-files", "--others", "--exclude-standard", "-z")
-        new = [name.rstrip(b"/") for name in others if not spare.covers(name)]
+        listing = ("ls-files", "--others", "--exclude-standard", "-z")
+        files, collapsed = await together(self._shadow.names(*listing), self._shadow.names(*listing, "--directory"))
+        new = [name.rstrip(b"/") for name in files if not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away(new, pulse))
+        # Empty folders that new rules had hidden are not known to the attempt, and not listed among the files.
+        known = target.modes.folders.keys() | (self._now.modes.folders.keys() if self._now else set())
+        hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
+        await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
         await in_thread(lambda pulse: self._remove_folders(new, spare, pulse))
 
     def _take_away(self, names: list[bytes], pulse: Pulse) -> None:

@@ -84,7 +84,8 @@ def test_a_rate_limit_spends_no_iteration(rig: Rig) -> None:
     waits = [entry for entry in rig.scratch.journal() if entry["type"] == "Waiting"]
     assert len(waits) == 1
     assert waits[0]["reason"].startswith("rate limit: ")
-    assert 1 <= waits[0]["seconds"] < 10
+    # aider's own pause doubles each time, and Spool waits for as long as aider was about to.
+    assert 1 <= waits[0]["seconds"] < (70 if rig.name == "aider" else 10)
     assert "rate limit" in done.stdout
 
 

@@ -1,0 +1,327 @@
+"""The keys of each screen, with Textual's pilot and journals of real events."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from spool.cli.tui_client import LocalClient
+from spool.domain.events import Event
+from spool.domain.settings import Settings
+from spool.domain.stream import Message, ToolUse
+from spool.domain.verdict import Status
+from spool.host.identity import this_runner
+from spool.host.registry import Entry, Registry
+from spool.sources.project import Project
+from spool.tui.app import SpoolApp
+from spool.tui.client import LoopRef
+from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.preview import PreviewScreen
+from spool.tui.screens.result import ResultScreen
+from spool.tui.screens.selection import SelectionScreen
+from spool.tui.widgets.change_list import ChangeList
+from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.story_strip import StoryStrip
+from spool.tui.widgets.tabbed import Tabbed
+from tests.support import CHANGE as SCRATCH_CHANGE
+from tests.support import Scratch
+from tests.tui.scene import CHANGE, START, Scene, finished, half_way, make_scene, said
+from tests.tui.support import alive, hit, make_app, opened, run_state, start_loop, text_of, two_stories, until
+
+
+class QuietClient(LocalClient):
+    """The real client, which starts, stops and forces nothing but remembers that it was asked."""
+
+    def __init__(self, project: Project, settings: Settings) -> None:
+        super().__init__(project, settings)
+        self.asked: list[tuple[str, Any]] = []
+
+    async def start(self, change: str, settings: Settings) -> LoopRef:
+        self.asked.append(("start", settings))
+        return LoopRef(door="run", change=change, root=str(self._project.root), state=str(self._folder(change).path))
+
+    def stop(self, loop: LoopRef) -> bool:
+        self.asked.append(("stop", loop))
+        return True
+
+    def force(self, loop: LoopRef) -> None:
+        self.asked.append(("force", loop))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return make_scene(tmp_path)
+
+
+def quiet(scene: Scene) -> tuple[SpoolApp, QuietClient]:
+    client = QuietClient(Project(scene.root), Settings(harness="claude"))
+    return SpoolApp(client), client
+
+
+async def test_the_selection_filters_and_keeps_its_place(scene: Scene) -> None:
+    app, _ = quiet(scene)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: "003-01_dark-mode" in text_of(app))
+        await pilot.press("slash", *"search")
+        await until(pilot, lambda: "003-01" not in text_of(app))
+        assert "002-01_faster-search" in text_of(app)
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: isinstance(app.screen, PreviewScreen))
+        await pilot.press("escape")
+        assert isinstance(app.screen, SelectionScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: "003-01" in text_of(app))
+        row = app.screen.query_one(ChangeList).row
+        assert row is not None
+        assert row.id == "002-01_faster-search"
+        await pilot.press("q")
+    assert not app.is_running
+
+
+async def test_the_mouse_opens_a_change_and_presses_keys(scene: Scene) -> None:
+    app, _ = quiet(scene)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: "003-01_dark-mode" in text_of(app))
+        await pilot.click(ChangeList, offset=(5, 2))
+        await until(pilot, lambda: isinstance(app.screen, PreviewScreen) and "dark mode" in text_of(app))
+        at = text_of(app).splitlines()[-1].index("Esc")
+        await pilot.click(KeyLine, offset=(at, 0))
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_settings_are_checked_and_used(scene: Scene) -> None:
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(PreviewScreen(client, CHANGE))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "Max retries" in text_of(app))
+        app.screen.query_one("#max_retries", Input).value = "many"
+        await until(pilot, lambda: "max_retries is wrong" in text_of(app))
+        await pilot.press("escape", "R")
+        assert client.asked == []
+        app.screen.query_one("#max_retries", Input).value = "7"
+        app.screen.query_one("#idle_timeout", Input).value = "90s"
+        app.screen.query_one("#allow_all").toggle()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "wrong" not in text_of(app))
+        await pilot.press("R")
+        await until(pilot, lambda: client.asked)
+    asked = client.asked[0][1]
+    assert (asked.max_retries, asked.idle_timeout, asked.allow_all) == (7, 90.0, True)
+
+
+async def test_attaching_replays_and_follows(scene: Scene) -> None:
+    scene.write(*half_way())
+    scene.state(Status.RUNNING, alive=True)
+    app, _ = quiet(scene)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: "running; Enter attaches" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        scene.write(*said("2", 3, Message(text="And *one* thing more.")))
+        await until(pilot, lambda: "And one thing more." in text_of(app))
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app, (100, 20)) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        view = app.screen.query_one("#agent-text", PagedView)
+        await pilot.press("up", "up", "up")
+        await until(pilot, lambda: not view.following)
+        place = view.scroll_offset
+        scene.write(*said("2", 3, *[Message(text=f"more {number}") for number in range(50)]))
+        await until(pilot, lambda: view._source.version > 50)
+        await pilot.pause(0.5)
+        assert view.scroll_offset == place
+        assert "more 49" not in text_of(app)
+        await pilot.press("end")
+        await until(pilot, lambda: "more 49" in text_of(app))
+        assert view.following
+
+
+async def test_calls_fold(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "▸ edit tests/conftest.py" in text_of(app))
+        assert "1 replacement" not in text_of(app)
+        await pilot.press("f")
+        await until(pilot, lambda: "1 replacement" in text_of(app))
+        await pilot.press("f", "n", "enter")
+        await until(pilot, lambda: "▾" in text_of(app))
+        assert text_of(app).count("▾") == 1
+
+
+async def test_walking_the_stories(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "▶ 2 Check requests" in text_of(app))
+        await pilot.press("left")
+        await until(pilot, lambda: "✓ 1 Tokens" in text_of(app) and "token store" in text_of(app))
+        scene.write(*said("2", 3, ToolUse(tool="read", summary="elsewhere.py")))
+        await pilot.pause(0.3)
+        assert "elsewhere.py" not in text_of(app)
+        await pilot.click(StoryStrip, offset=(14, 0))
+        await until(pilot, lambda: "elsewhere.py" in text_of(app))
+
+
+async def test_tabs_in_quick_succession_settle(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        screen = LoopScreen(client, scene.running)
+        await app.push_screen(screen)
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        hit(app, *["tab"] * 9)
+        await until(pilot, lambda: screen.query_one(Tabbed).active == "changes")
+        seen = set()
+        for _ in range(20):
+            await asyncio.sleep(0.02)
+            seen.add(screen.query_one(Tabbed).active)
+        assert seen == {"changes"}
+
+
+async def test_a_note_is_added(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await pilot.press("a")
+        await until(pilot, lambda: "A note for the next iteration" in text_of(app))
+        await pilot.press(*"two", "ctrl+j", *"lines", "enter")
+        await until(pilot, lambda: scene.folder.context() == "two\nlines\n")
+
+
+async def test_two_presses_force_once_a_stop_is_pending(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "running" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: "Stopping" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: "Press q once more" in text_of(app))
+        hit(app, "q")
+        await until(pilot, lambda: not app.is_running)
+    assert [what for what, _ in client.asked] == ["stop", "force"]
+
+
+async def test_the_result_leads_back_to_a_story(scene: Scene) -> None:
+    scene.write(*half_way(), *finished())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.loop))
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
+        assert "all 3 stories are complete" in text_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "token store" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_help_is_everywhere(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        for screen in (None, PreviewScreen(client, CHANGE), LoopScreen(client, scene.running)):
+            if screen is not None:
+                await app.push_screen(screen)
+            await pilot.press("question_mark")
+            await until(pilot, lambda: "Keys (Esc closes this)" in text_of(app))
+            await pilot.press("escape")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (10, 2), (300, 100)])
+async def test_no_size_is_too_small_or_too_large(scene: Scene, size: tuple[int, int]) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app, size) as pilot:
+        await pilot.press("enter", "tab", "tab", "tab", "tab", "escape", "escape")
+        await app.push_screen(LoopScreen(client, scene.running))
+        await pilot.press("tab", "tab", "left", "tab", "s", "escape", "question_mark", "escape")
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: "Agent" in text_of(app))
+
+
+async def test_a_loop_in_another_worktree_can_be_attached_to(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_scene(tmp_path / "other")
+    events: list[Event] = half_way()
+    other.write(*events)
+    registry = Registry(tmp_path / "loops")
+    monkeypatch.setattr("spool.cli.loops_here.this_machine", lambda: registry)
+    registry.enter(
+        Entry(
+            run_id="20260302T093000-abc123",
+            runner=this_runner(),
+            door="run",
+            change=CHANGE,
+            project=str(scene.root),
+            worktree=str(other.root),
+            state=other.running.state,
+            started_at=START,
+        )
+    )
+    app, _ = quiet(scene)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: f"runs in {other.root}"[:40] in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+
+
+async def test_a_loop_that_cannot_start_says_why(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_stories(scratch, [{"say": "Hello."}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch)
+    app._client.check({"harness": "scripted"})
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "Hello." in text_of(app))
+        runner = run_state(scratch)["runner"]["pid"]
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+        await app.push_screen(PreviewScreen(app._client, SCRATCH_CHANGE))
+        await pilot.press("R")
+        await until(pilot, lambda: "did not start" in text_of(app))
+        await until(pilot, lambda: "running; Enter attaches" in text_of(app))
+        assert alive(runner)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Hello." in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: not alive(runner))
+
+
+async def test_changes_show_the_difference_from_the_checkpoint(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_stories(
+        scratch,
+        [
+            {"write": "new file.txt", "text": "one\ntwo\n"},
+            {"append": ".spool/changes/" + SCRATCH_CHANGE + "/proposal.md", "text": "More.\n"},
+            {"sleep": 600},
+        ],
+    )
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "proposal.md" in text_of(app))
+        await pilot.press("tab")
+        await until(pilot, lambda: "2 files changed since the checkpoint (+3 -0)" in text_of(app))
+        for part in ("new file.txt  +2 -0", "+two", "+More."):
+            assert part in text_of(app)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))

@@ -1,0 +1,40 @@
+"""What presses of q mean, row by row."""
+
+import pytest
+
+from spool.tui.stopping import Answer, StopKey
+
+
+@pytest.mark.parametrize(
+    ("presses", "pending_before", "answers"),
+    [
+        ([0], False, [Answer.STOP]),
+        ([0, 1], False, [Answer.STOP, Answer.ONCE_MORE]),
+        ([0, 1, 2], False, [Answer.STOP, Answer.ONCE_MORE, Answer.FORCE]),
+        ([0, 1.5, 3], False, [Answer.STOP, Answer.ONCE_MORE, Answer.FORCE]),
+        ([0, 60, 120], False, [Answer.STOP, Answer.ONCE_MORE, Answer.FORCE]),
+        ([0, 1], True, [Answer.ONCE_MORE, Answer.FORCE]),
+        ([0, 600], True, [Answer.ONCE_MORE, Answer.FORCE]),
+    ],
+)
+def test_presses(presses: list[float], pending_before: bool, answers: list[Answer]) -> None:
+    key, pending, given = StopKey(), pending_before, []
+    for at in presses:
+        given.append(key.press(at, pending=pending))
+        pending = True
+    assert given == answers
+
+
+def test_three_within_three_seconds_always_force() -> None:
+    key = StopKey()
+    assert [key.press(at, pending=False) for at in (0, 1, 2.9)] == [Answer.STOP, Answer.STOP, Answer.FORCE]
+    slow = StopKey()
+    assert [slow.press(at, pending=False) for at in (0, 2, 4, 6)] == [Answer.STOP] * 4
+
+
+def test_the_hint_counts_what_is_left() -> None:
+    key = StopKey()
+    key.press(0, pending=False)
+    assert key.left == 2
+    key.press(9, pending=True)
+    assert key.left == 1

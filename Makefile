@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast agents transcripts schemas bench lock clean
+.PHONY: demo test check fast agents transcripts schemas picture bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -32,6 +32,9 @@ transcripts: $(READY) agents
 
 schemas: $(READY)
 	$(BIN)/python docs/schemas/make.py
+
+picture: $(READY)
+	$(BIN)/python -m tests.tui.picture docs/loop-screen.svg
 
 bench: $(READY)
 	$(BIN)/python -m bench

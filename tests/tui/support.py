@@ -46,7 +46,7 @@ def make_app(scratch: Scratch, patch: pytest.MonkeyPatch, **flags: Any) -> Spool
 @asynccontextmanager
 async def opened(app: SpoolApp, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Pilot[None]]:
     """Run the app without a terminal."""
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield pilot
 

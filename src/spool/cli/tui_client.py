@@ -147,7 +147,7 @@ class LocalClient:
             return Diff(note=f"nothing can be compared: {repository.why}")
         saved = Checkpoints(repository, loop.change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
         checkpoint = await saved.current()
-        if checkpoint is None or checkpoint.label.partition(" ")[0] != story:
+        if checkpoint is None or not checkpoint.label.startswith(f"story {story},"):
             return Diff(note="this story has no checkpoint now")
         changed = await since_checkpoint(repository, checkpoint, timeout_s=timeout_s)
         return Diff(

@@ -53,7 +53,7 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
         return "stopping"
     if progress.waiting is not None:
         return "waiting"
-    return "running" if progress.started_at else "starting"
+    return "running" if progress.harness else "starting"
 
 
 def figures(progress: LoopProgress, now: datetime, width: int) -> str:

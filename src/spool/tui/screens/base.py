@@ -48,8 +48,8 @@ class SpoolScreen(Screen[None]):
         self.app.push_screen(HelpScreen(self.KEYS))
 
     @on(KeyLine.Pressed)
-    def _pressed(self, event: KeyLine.Pressed) -> None:
-        self.app.simulate_key(event.key)
+    async def _pressed(self, event: KeyLine.Pressed) -> None:
+        await self.run_action(event.action)
 
     def action_leave(self) -> None:
         """Quit; the loop screen stops its loop instead."""

@@ -77,8 +77,8 @@ class ResultScreen(Screen[str | None]):
         self.app.push_screen(HelpScreen(self.KEYS))
 
     @on(KeyLine.Pressed)
-    def _pressed(self, event: KeyLine.Pressed) -> None:
-        self.app.simulate_key(event.key)
+    async def _pressed(self, event: KeyLine.Pressed) -> None:
+        await self.run_action(event.action)
 
     def action_select(self) -> None:
         """Go to the story under the cursor."""

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 
 class KeyLine(Widget):
-    """Shows keys and what they do; a click on one presses it."""
+    """Shows keys and what they do; a click on one does it."""
 
     DEFAULT_CSS = """
     KeyLine { height: 1; dock: bottom; background: $footer-background; color: $footer-foreground; padding: 0 1; }
@@ -23,9 +23,9 @@ class KeyLine(Widget):
     class Pressed(Message):
         """A key was clicked."""
 
-        def __init__(self, key: str) -> None:
+        def __init__(self, action: str) -> None:
             super().__init__()
-            self.key = key
+            self.action = action
 
     def __init__(self, bindings: Iterable[BindingType]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class KeyLine(Widget):
         for binding in self._told if at is not None else ():
             end += len(_shown(binding)) + len(binding.description) + 3
             if at is not None and at.x < end:
-                self.post_message(self.Pressed(binding.key.split(",")[0]))
+                self.post_message(self.Pressed(binding.action))
                 return
 
 

@@ -225,7 +225,7 @@ async def test_the_result_leads_back_to_a_story(scene: Scene) -> None:
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.loop))
         await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        assert "all 3 stories are complete" in text_of(app)
+        await until(pilot, lambda: "all 3 stories are complete" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: "token store" in text_of(app))
         await pilot.press("q")

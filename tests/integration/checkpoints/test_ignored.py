@@ -158,3 +158,14 @@ def test_spools_own_state_is_no_part_of_it(world: World) -> None:
     assert run(checkpoints.revert(saved)) is None
     assert (world.top / ".spool/.state/ralph/x/state.json").read_text() == "2\n"
     assert (world.top / "deep/.spool/.state/ralph/x/journal").exists()
+
+
+def test_an_ignored_file_that_the_agent_forced_into_the_index_stays(world: World) -> None:
+    for name in ("node_modules/.gitignore", "node_modules/index.js", "alone.log"):
+        world.write(name, "mine\n")
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.git("add", "-f", "node_modules", "alone.log")
+    world.git("commit", "-qm", "agent")
+    run(checkpoints.revert(saved))
+    assert world.picture() == before

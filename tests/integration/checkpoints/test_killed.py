@@ -90,6 +90,7 @@ def test_killed_while_an_attempt_is_restored(tmp_path: Path) -> None:
     assert discarded is not None
     for moment in (0.05, 0.15, 0.25, 0.35):
         _kill(world, "restore", moment)
+        assert run(world.checkpoints().cut_short()) in (None, discarded.name)
         run(world.checkpoints().restore(discarded.name))
         assert differences(world.picture(), attempt) == []
         run(world.checkpoints().revert(saved))

@@ -75,7 +75,8 @@ class _Seen:
         self.clones = [name for name in REPOS if (world.top / name / ".git").is_dir()]
 
     def in_ignored_folder(self, name: str) -> bool:
-        return name not in self.tracked and any(name.startswith(i) for i in self.ignored if i.endswith("/"))
+        """Whether a path is an ignored folder or lies in one, and is not tracked in spite of that."""
+        return name not in self.tracked and any(f"{name}/".startswith(i) for i in self.ignored if i.endswith("/"))
 
     def is_ignored(self, name: str) -> bool:
         """Whether a path is ignored, or a folder with nothing but ignored things in it."""

@@ -108,6 +108,10 @@ class Checkpoints:
         found = await in_thread(lambda _: self._attempts())
         return [_discarded(one) for one in sorted(found, key=lambda one: (one.at, len(one.name), one.name))]
 
+    async def cut_short(self) -> str | None:
+        """Return to what a revert or a restore was on its way when it was killed: a change, or a discarded attempt."""
+        return self._half_reverted() or None
+
     async def show(self, name: str) -> str:
         """Return what a discarded attempt was, and which files it had changed."""
         snapshot = self._find(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spool.host.checkpoints.aside import Aside
 from spool.host.checkpoints.ignored import differing, write_ignored
-from spool.host.checkpoints.paths import Spared, is_folder, parents, place, spared, status, within
+from spool.host.checkpoints.paths import is_folder, parents, place, spared, status, within
 from spool.host.checkpoints.recorder import Recorder
 from spool.host.checkpoints.shadow import chunks
 from spool.host.checkpoints.snapshot import Part
@@ -27,6 +27,7 @@ class TreeRestorer:
         self._aside = aside
         self._left = frozenset(now.left) if now else frozenset()
         self._kept: frozenset[bytes] = frozenset()
+        self._spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
 
     async def restore(self) -> None:
         """Do it. Each step may be cut short: done again from the start, it ends the same."""
@@ -62,7 +63,7 @@ class TreeRestorer:
     async def _restore_rules(self, rewrite: dict[bytes, bytes]) -> None:
         """Bring ignore rules back before anything else is decided: an agent may have rewritten them."""
         await self._write({name: mode for name, mode in rewrite.items() if _is_rules(name)})
-        new = [name for name in self._kept if _is_rules(name) and name not in self._target.ignored_files]
+        new = [name for name in self._kept if _is_rules(name) and not self._spare.covers(name)]
         await in_thread(lambda pulse: self._take_away(new, pulse))
 
     async def _remove_repositories(self) -> bool:
@@ -79,17 +80,16 @@ class TreeRestorer:
 
     async def _remove_new(self) -> None:
         """Take away what is neither ignored nor was there before."""
-        target = self._target
-        spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
+        spare = self._spare
         listing = ("ls-files", "--others", "--exclude-standard", "-z")
         files, collapsed = await together(self._shadow.names(*listing), self._shadow.names(*listing, "--directory"))
         new = [name.rstrip(b"/") for name in files if not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away(new, pulse))
         # Empty folders that new rules had hidden are not known to the attempt, and not listed among the files.
-        known = target.modes.folders.keys() | (self._now.modes.folders.keys() if self._now else set())
+        known = self._target.modes.folders.keys() | (self._now.modes.folders.keys() if self._now else set())
         hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
-        await in_thread(lambda pulse: self._remove_folders(new, spare, pulse))
+        await in_thread(lambda pulse: self._remove_folders(new, pulse))
 
     def _take_away(self, names: list[bytes], pulse: Pulse) -> None:
         for name in names:
@@ -109,13 +109,13 @@ class TreeRestorer:
             return git_dir.resolve().is_relative_to(self._shadow.repository.common_dir.resolve() / "worktrees")
         return False
 
-    def _remove_folders(self, names: list[bytes], spare: Spared, pulse: Pulse) -> None:
+    def _remove_folders(self, names: list[bytes], pulse: Pulse) -> None:
         """Remove the folders that are empty now and were not there before."""
         new = {folder for name in names for folder in parents(name)}
         new |= self._now.modes.folders.keys() if self._now else set()
         for folder in sorted(new - self._target.modes.folders.keys(), reverse=True):
             pulse()
-            if not spare.covers(folder) and is_folder(self._top, folder) and within(self._top, folder):
+            if not self._spare.covers(folder) and is_folder(self._top, folder) and within(self._top, folder):
                 self._open_folder(folder)
                 with suppress(OSError):  # something ignored is still in it
                     place(self._top, folder).rmdir()

@@ -80,6 +80,8 @@ def showing(*keys: str, screen: Screen[Any] | None = None, wait_for: str) -> Cal
             await until(pilot, lambda: pilot.app.screen.id != "_default" and CHANGE in text_of(pilot.app))
         await pilot.press(*keys)
         await until(pilot, lambda: wait_for in text_of(pilot.app))
+        for field in pilot.app.screen.query("Input, TextArea"):
+            setattr(field, "cursor_blink", False)  # noqa: B010 - both kinds have it; a picture must not blink
         await pilot.pause(0.3)
 
     return prepare

@@ -279,6 +279,7 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
     app, _ = quiet(scene)
     async with opened(app) as pilot:
         await until(pilot, lambda: f"runs in {other.root}"[:40] in text_of(app))
+        assert f"in worktree {other.root.name}" in text_of(app)
         await pilot.press("enter")
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
 
@@ -325,3 +326,20 @@ async def test_changes_show_the_difference_from_the_checkpoint(
             assert part in text_of(app)
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch.script([{"say": "I loop."}, {"sleep": 600}])
+    runner = scratch.start("ralph", "Go", "--change", SCRATCH_CHANGE, "--harness", "scripted")
+    app = make_app(scratch, monkeypatch)
+    try:
+        async with opened(app) as pilot:
+            await until(pilot, lambda: "running; Enter attaches" in text_of(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: "I loop." in text_of(app) and "The whole change" in text_of(app))
+            await pilot.press("q")
+            await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+            assert runner.wait(10) == 130
+    finally:
+        runner.kill()
+        runner.wait()

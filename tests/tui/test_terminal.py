@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 
 import pytest
 
@@ -162,3 +163,32 @@ def test_no_terminal_is_an_error_that_says_what_to_do(scratch: Scratch) -> None:
     assert "needs a terminal" in done.stderr
     assert scratch.spool().returncode == 2
     assert "Commands:" in scratch.spool().stderr
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+from spool.cli.guard import guarded_terminal
+from spool.cli.tui_client import LocalClient
+from spool.domain.settings import Settings
+from spool.sources.project import Project
+from spool.tui.app import SpoolApp
+
+class Broken(LocalClient):
+    async def preview(self, change):
+        raise RuntimeError("this is a mistake of ours")
+
+with guarded_terminal():
+    SpoolApp(Broken(Project(Path.cwd()), Settings())).run()
+"""
+
+
+def test_an_exception_leaves_a_good_terminal(scratch: Scratch) -> None:
+    (scratch.home / "broken.py").write_text(BROKEN)
+    with terminal(scratch) as at:
+        at.type(sys.executable, str(scratch.home / "broken.py"))
+        at.until_shown(CHANGE)
+        at.keys("Enter")
+        at.until(lambda: restored(at))
+        at.until_shown("this is a mistake of ours")
+        assert echoes(at)

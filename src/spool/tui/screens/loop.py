@@ -136,7 +136,14 @@ class LoopScreen(SpoolScreen):
     @on(Bridge.Over)
     def _ended(self, event: Bridge.Over) -> None:
         self._over = True
-        self._paint()
+        self._finish(event)
+
+    @work(exclusive=True, group="learn")
+    async def _finish(self, event: Bridge.Over) -> None:
+        """Look at the change a last time, then go where one goes from here."""
+        await self._look()
+        if not self.is_there:
+            return
         began = self._progress.started_at
         if event.complaint and (began is None or began.timestamp() < self._opened_at):
             self.app.notify(event.complaint, title="The loop did not start", severity="error", markup=False, timeout=10)
@@ -164,13 +171,16 @@ class LoopScreen(SpoolScreen):
 
     @work(exclusive=True, group="learn")
     async def _learn(self) -> None:
-        """Look at the boxes of the change, and at what the visible tab needs."""
+        await self._look()
+
+    async def _look(self) -> None:
+        """Look at the boxes of the change, and show where it stands."""
         try:
             self._stories = await self.client.stories(self._loop)
             if not self._scenarios:
                 self._scenarios = await self.client.scenarios(self._loop)
         except (SpoolError, OSError):  # the agent may be rewriting the change at this moment
-            return
+            pass
         if self._loop.door == "run":
             self._progress.know(self._stories)
         self._paint()

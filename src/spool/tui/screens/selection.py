@@ -93,8 +93,9 @@ class SelectionScreen(SpoolScreen):
         """Show what the line of a change has no room for."""
         told = ""
         if row is not None:
-            where = f"runs in {row.elsewhere}" if row.elsewhere else "running; Enter attaches" if row.running else ""
-            told = " · ".join(part for part in (row.title, where or row.reason) if part)
+            where = f"runs in {row.elsewhere}" if row.elsewhere else "running"
+            now = f"{where}; Enter attaches" if row.running else row.reason
+            told = " · ".join(part for part in (row.title, now) if part)
         self.query_one("#detail", Static).update(told, layout=False)
 
     @on(ChangeList.OptionHighlighted)

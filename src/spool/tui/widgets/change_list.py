@@ -80,8 +80,8 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
     text.append("▶ " if row.running else "  ", "bold cyan")
     text.append(fitted(row.id, name) + " ", "bold" if row.running else "")
     if title:
-        where = f"in {row.elsewhere}" if row.elsewhere else "" if row.title == row.id else row.title
-        text.append(fitted(where, title) + " ", "dim" if row.elsewhere else "")
+        said = f"in worktree {row.elsewhere.rpartition('/')[2]}" if row.elsewhere else row.title
+        text.append(fitted("" if said == row.id else said, title) + " ", "dim" if row.elsewhere else "")
     text.append_text(bar(row.done, row.total, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
     text.append(fitted(row.status or "new", 9), STATUS_STYLES.get(row.status, "dim"))

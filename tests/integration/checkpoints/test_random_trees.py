@@ -102,9 +102,7 @@ def _check_revert(before: _Seen, mutated: _Seen, after: _Seen) -> None:
         assert before.in_ignored_folder(name) or after.is_ignored(name) or _special(new, name), f"{name!r} was left"
     for name in mutated.picture.entries.keys() - new.entries.keys():
         assert not before.in_ignored_folder(name), f"the revert took {name!r} out of an ignored folder"
-    # A clone's own `.git` is not saved: its files come back, and git sees them as files of the outer repository.
-    lost = any(name not in mutated.nested for name in before.clones)
-    _same_git(old, new, "the revert", status=not lost)
+    _same_git(old, new, "the revert", status=not _lost(before, mutated))
     for name, picture in before.nested.items():
         if name in after.nested and name in mutated.nested and not before.in_ignored_folder(name + "/"):
             _same_git(picture, after.nested[name], f"the revert of {name}")
@@ -117,8 +115,18 @@ def _check_restored(before: _Seen, mutated: _Seen, restored: _Seen) -> None:
             assert new.entries.get(name) == entry, f"{name!r} of the attempt did not come back"
     for name in new.entries.keys() - old.entries.keys():
         assert before.is_ignored(name) or restored.is_ignored(name) or _special(new, name), f"{name!r} stayed"
-    lost = any(name not in mutated.nested for name in before.clones)
-    _same_git(old, new, "the restored attempt", status=not lost)
+    # An ignored file that the agent had deleted is back since the revert, and is not deleted again.
+    more = new.entries.keys() != old.entries.keys()
+    _same_git(old, new, "the restored attempt", status=not more and not _lost(before, mutated))
+
+
+def _lost(before: _Seen, mutated: _Seen) -> bool:
+    """Whether the agent removed what is not saved and what git's status tells of: a clone's `.git`, or a FIFO."""
+    entries = mutated.picture.entries
+    fifos = [
+        name for name, entry in before.picture.entries.items() if entry[0] == "other" and entries.get(name) != entry
+    ]
+    return bool(fifos) or any(name not in mutated.nested for name in before.clones)
 
 
 def _special(picture: Picture, name: str) -> bool:

@@ -94,7 +94,7 @@ def test_without_any_task_list_tasks_are_never_done(fleet: Fleet) -> None:
     tree = fleet.worktree("quick-fix", tasks=None)
     tree.script([{"append": "a.txt", "text": "x"}, {"promise": "COMPLETE"}])
     state = tree.run("--done", "tasks", "--max", "2")
-    assert (state["status"], state["reason"]) == ("stuck", "all 2 iterations are used up")
+    assert (state["status"], state["reason"]) == ("stuck", "the limit of 2 iterations is reached")
     assert state["iterations"][0]["done_reason"] == "there is no tasks.md"
 
 

@@ -281,14 +281,14 @@ def finished() -> list[Event]:
         IterationEnded(record=third),
         StoryDone(story_id="3", title="Who am I"),
         Complete(iterations=4),
-        RunEnded(status=Status.DONE, reason="all 3 stories are complete", exit_code=0),
+        RunEnded(status=Status.DONE, reason="all stories are complete", exit_code=0),
     ]
 
 
 def stuck() -> list[Event]:
     """What follows half_way when the retries are used up."""
     last = record(3, "2", 2, OutcomeKind.NO_PROMISE)
-    reason = "all 1 retries are used up, the last attempt: no promise"
+    reason = "the limit of 1 retry is reached, the last attempt: no promise"
     return [
         IterationEnded(record=last),
         Error(reason=reason, story_id="2", kept="the work of story 2 is in the working tree"),

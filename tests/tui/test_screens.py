@@ -225,7 +225,7 @@ async def test_the_result_leads_back_to_a_story(scene: Scene) -> None:
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.loop))
         await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        await until(pilot, lambda: "all 3 stories are complete" in text_of(app))
+        await until(pilot, lambda: "all stories are complete" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: "token store" in text_of(app))
         await pilot.press("q")
@@ -324,6 +324,28 @@ async def test_changes_show_the_difference_from_the_checkpoint(
         await until(pilot, lambda: "2 files changed since the checkpoint (+3 -0)" in text_of(app))
         for part in ("new file.txt  +2 -0", "+two", "+More."):
             assert part in text_of(app)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_a_finished_story_still_shows_what_it_changed(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_stories(
+        scratch,
+        [{"write": "first.txt", "text": "one\n"}, {"tick": 1}, {"promise": "COMPLETE"}],
+        [{"write": "second.txt", "text": "two\n"}, {"sleep": 600}],
+    )
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "second.txt" in text_of(app))
+        await pilot.press("tab")
+        await until(pilot, lambda: "1 file changed since the checkpoint" in text_of(app))
+        assert "+two" in text_of(app)
+        await pilot.press("left")
+        await until(pilot, lambda: "changed between this checkpoint and the next" in text_of(app))
+        assert "first.txt" in text_of(app)
+        assert "+one" in text_of(app)
+        assert "second.txt" not in text_of(app)
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
 

@@ -51,7 +51,7 @@ class Stopped(datetime):
 class FixedClient(LocalClient):
     """The real client with a fixed diff."""
 
-    async def diff(self, loop: LoopRef, story: str) -> Diff:
+    async def diff(self, loop: LoopRef, tree: str, until: str) -> Diff:
         return DIFF
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from spool.cli.target import load_settings
-from spool.domain.text import clean, one_line
+from spool.domain.text import clean, counted, one_line
 from spool.errors import SpoolError
 from spool.host.checkpoints.checkpoints import Checkpoints
 from spool.host.clock import SystemClock
@@ -47,7 +47,7 @@ def list_all(as_json: bool) -> None:
     for one in saved:
         click.echo(f"checkpoint  {one.change}  {one_line(one.label)}  ({one.saved_at:%Y-%m-%d %H:%M} UTC)")
     for one in discarded:
-        click.echo(f"discarded   {one.name}  {one.files} files  {one_line(one.label)}")
+        click.echo(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
 
 
 @checkpoint.command()

@@ -33,7 +33,7 @@ def stories(change: str | None, as_json: bool) -> None:
         }
         click.echo(msgspec.json.encode(told).decode())
         return
-    click.echo(f"{change_id}: {found.completed} of {len(found.stories)} stories are complete")
+    click.echo(f"{change_id}: {found.completed} of {len(found.stories)} stories complete")
     for story in found.stories:
         _show(story, is_next=story is upcoming)
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -19,8 +18,7 @@ from spool.domain.text import clean
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.difference import since_checkpoint
+from spool.host.difference import compare
 from spool.host.feed import JournalFeed, Row
 from spool.host.git import NoRepository, find_repository
 from spool.host.identity import start_time
@@ -139,17 +137,13 @@ class LocalClient:
             lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
         )
 
-    async def diff(self, loop: LoopRef, story: str) -> Diff:
-        """Return what has changed since the story's checkpoint."""
+    async def diff(self, loop: LoopRef, tree: str, until: str) -> Diff:
+        """Return what has changed since a checkpoint's tree, in the working tree or in that of a later checkpoint."""
         timeout_s = self.settings.command_timeout
         repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
         if isinstance(repository, NoRepository):
             return Diff(note=f"nothing can be compared: {repository.why}")
-        saved = Checkpoints(repository, loop.change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
-        checkpoint = await saved.current()
-        if checkpoint is None or not checkpoint.label.startswith(f"story {story},"):
-            return Diff(note="this story has no checkpoint now")
-        changed = await since_checkpoint(repository, checkpoint, timeout_s=timeout_s)
+        changed = await compare(repository, tree, until, timeout_s=timeout_s)
         return Diff(
             files=tuple(
                 FileDiff(path=file.path, added=file.added, removed=file.removed, patch=file.patch) for file in changed

@@ -8,6 +8,7 @@ import msgspec
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.stream import Usage
 from spool.domain.tasks import parse_tasks
+from spool.domain.text import counted
 from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tally, Verdict, judge_ralph
 
 DEFAULT_MAX = 10
@@ -131,5 +132,5 @@ def judge_worktree(
     if spent := over_budget(bounds, used):
         return Finish(Status.STUCK, spent, ExitCode.STUCK)
     if bounds.stall and idle >= bounds.stall:
-        return Finish(Status.STUCK, f"no progress in {idle} iterations in a row", ExitCode.STUCK)
+        return Finish(Status.STUCK, f"no progress in {counted(idle, 'iteration')} in a row", ExitCode.STUCK)
     return verdict

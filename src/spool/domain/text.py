@@ -59,3 +59,8 @@ def capped(text: str, limit: int) -> str:
 def quoted(text: str) -> str:
     """Return text as a Markdown block quote, so that nothing in it can pass for an instruction of ours."""
     return "\n".join(f"> {line}" for line in text.splitlines()) or "> "
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """Tell a number of things: `1 file`, `2 files`."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"

@@ -7,6 +7,7 @@ import msgspec
 
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
+from spool.domain.text import counted
 
 
 class Status(StrEnum):
@@ -104,10 +105,11 @@ def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, j
     if outcome.kind is OutcomeKind.COMPLETED and tally.run_iterations >= limits.min_iterations:
         return Finish(Status.DONE, "the agent kept its promise", ExitCode.COMPLETE)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
-        reason = f"{tally.errors_in_row} failed iterations in a row, the last: {_words(outcome)}"
+        reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
-        return Finish(Status.STUCK, f"all {limits.max_iterations} iterations are used up", ExitCode.EXHAUSTED)
+        reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached"
+        return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
 
 
@@ -132,7 +134,7 @@ def judge_story(
         return NextStory()
     because = f"said COMPLETE while boxes are open: {', '.join(open_tasks)}" if kept else _words(outcome)
     if retries >= max_retries:
-        reason = f"all {max_retries} retries are used up, the last attempt: {because}"
+        reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
         return Finish(Status.STUCK, reason, ExitCode.FAILED)
     if kept:
         return Retry(

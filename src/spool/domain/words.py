@@ -11,7 +11,7 @@ from spool.domain.events import (
 )
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
-from spool.domain.text import one_line
+from spool.domain.text import counted, one_line
 
 
 def started(event: IterationStarted) -> str:
@@ -69,7 +69,7 @@ def changed(record: IterationRecord) -> str:
     count = record.changed_files
     if not count:
         return "no files changed"
-    return f"{count} file{'s' if count != 1 else ''} changed (+{record.insertions} -{record.deletions})"
+    return f"{counted(count, 'file')} changed (+{record.insertions} -{record.deletions})"
 
 
 def spent(usage: Usage) -> list[str]:

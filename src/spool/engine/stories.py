@@ -158,7 +158,7 @@ class StoryPlan:
         self._warn(self._source.concerns())
         story = stories.next
         if story is None:
-            return Finish(Status.DONE, f"all {len(stories.stories)} stories are complete", ExitCode.COMPLETE)
+            return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
         self._known = stories
         self._announce(story, stories)
         if await self._checkpoints.current() is None:

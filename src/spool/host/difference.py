@@ -1,4 +1,4 @@
-"""What the working tree holds that a checkpoint does not, told without touching either."""
+"""What has changed since a checkpoint, told without touching it or the working tree."""
 
 import shutil
 import tempfile
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.checkpoint import Checkpoint
 from spool.host.checkpoints.shadow import worktree_key
 from spool.host.git import Repository, ask_git, git_environment
 
@@ -24,8 +23,9 @@ class FileChange(msgspec.Struct, frozen=True):
     patch: str
 
 
-async def since_checkpoint(repository: Repository, checkpoint: Checkpoint, *, timeout_s: float) -> list[FileChange]:
-    """Compare the working tree with a checkpoint, by an index of our own: the runner may be using the shadow's."""
+async def compare(repository: Repository, tree: str, until: str = "", *, timeout_s: float) -> list[FileChange]:
+    """Compare a checkpoint's tree with a later one, or with the working tree; by an index of our own, as the runner may
+    be using the shadow's."""
     shadow = repository.spool_dir / "shadow" / worktree_key(repository.top)
     with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
         index = Path(folder) / "index"
@@ -44,11 +44,13 @@ async def since_checkpoint(repository: Repository, checkpoint: Checkpoint, *, ti
             )
             return told.output.decode("utf-8", "replace")
 
-        await git("add", "--intent-to-add", "--", ".")
-        rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", checkpoint.tree)).split("\0")]
+        trees = [tree, until] if until else [tree]
+        if not until:
+            await git("add", "--intent-to-add", "--", ".")
+        rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", *trees)).split("\0")]
         counted = [(row[2], _number(row[0]), _number(row[1])) for row in rows if len(row) == 3]
         shown = _within(counted)
-        told = await git(*_DIFF, checkpoint.tree, "--", *shown) if shown else ""
+        told = await git(*_DIFF, *trees, "--", *shown) if shown else ""
         patches = dict(zip(shown, _split(told), strict=False))
         return [FileChange(path, added, removed, patches.get(path, "")) for path, added, removed in counted]
 

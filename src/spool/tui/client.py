@@ -64,7 +64,7 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed in the working tree since a checkpoint."""
+    """What has changed since a checkpoint."""
 
     files: tuple[FileDiff, ...] = ()
     note: str = ""
@@ -160,8 +160,8 @@ class Client(Protocol):
         """Return the scenarios that a loop's change must fulfil."""
         ...
 
-    async def diff(self, loop: LoopRef, story: str) -> Diff:
-        """Return what has changed since the story's checkpoint."""
+    async def diff(self, loop: LoopRef, tree: str, until: str) -> Diff:
+        """Return what has changed since a checkpoint's tree, in the working tree or in that of a later checkpoint."""
         ...
 
     async def add_context(self, loop: LoopRef, text: str) -> None:

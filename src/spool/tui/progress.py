@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from spool.domain.events import (
     AgentEvent,
+    CheckpointSaved,
     Error,
     IterationEnded,
     IterationStarted,
@@ -67,6 +68,10 @@ class StoryView:
     seconds: float = 0.0
     files: set[str] = field(default_factory=set)
     pages: StoryIndex = field(default_factory=StoryIndex)
+    since: str = ""
+    """The tree of its checkpoint."""
+    until: str = ""
+    """The tree of the next story's checkpoint, once there is one."""
 
     @property
     def iteration(self) -> int | None:
@@ -142,6 +147,8 @@ class LoopProgress:
                 self._story().attempts.append(Attempt(event.iteration, self.attempt))
             case StoryProgress():
                 self._enter(event)
+            case CheckpointSaved():
+                self._save(event)
             case StoryDone():
                 self._named(event.story_id, event.title).mark = Mark.DONE
             case Retrying():
@@ -181,6 +188,13 @@ class LoopProgress:
             story.pages = before_first.pages  # what was told before the first story began
         story.title, story.mark = event.title, Mark.RUNNING
         self.current, self.attempt = event.story_id, event.attempt
+
+    def _save(self, event: CheckpointSaved) -> None:
+        for story in self.stories.values():
+            if story.since and not story.until and story.id != event.story_id:
+                story.until = event.tree
+        story = self._named(event.story_id, "")
+        story.since, story.until = event.tree, ""
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from spool.domain import words
 from spool.domain.story import Story
-from spool.domain.text import one_line
+from spool.domain.text import counted, one_line
 from spool.tui.blocks import Block, Form, Tone, markdown, plain
 from spool.tui.client import Diff, FileDiff
 from spool.tui.progress import Attempt, LoopProgress, StoryView
@@ -35,11 +35,12 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
     if diff.files:
         added = sum(file.added or 0 for file in diff.files)
         removed = sum(file.removed or 0 for file in diff.files)
-        head = f"{len(diff.files)} file{'s' if len(diff.files) != 1 else ''} changed since the checkpoint"
+        when = "between this checkpoint and the next" if view.until else "since the checkpoint"
+        head = f"{counted(len(diff.files), 'file')} changed {when}"
         found = [_line(f"{head} (+{added} -{removed})", Tone.STRONG), _line("", Tone.PLAIN)]
         return found + [block for number, file in enumerate(diff.files) for block in _file(number, file)]
     if view.files:
-        found = [_line(f"{len(view.files)} files were changed by this story", Tone.STRONG), _line("", Tone.PLAIN)]
+        found = [_line(f"{counted(len(view.files), 'file')} changed", Tone.STRONG), _line(diff.note, Tone.DIM)]
         return [*found, *(_line(one_line(name), Tone.PLAIN) for name in sorted(view.files))]
     return [_line(diff.note or "nothing has changed since the checkpoint", Tone.DIM)]
 

@@ -28,7 +28,7 @@ STOPPED = Outcome(kind=OutcomeKind.INTERRUPTED, reason="stopped on request")
 DONE = DoneCheck(done=True, why="2 of 2 boxes are ticked")
 OPEN = DoneCheck(done=False, why="1 of 2 boxes are ticked")
 IS_DONE = Finish(Status.DONE, DONE.why, ExitCode.COMPLETE)
-USED_UP = Finish(Status.STUCK, "all 10 iterations are used up", ExitCode.EXHAUSTED)
+USED_UP = Finish(Status.STUCK, "the limit of 10 iterations is reached", ExitCode.EXHAUSTED)
 
 TABLE: list[tuple[str, Outcome, DoneCheck, int, int, Usage, Verdict]] = [
     ("all boxes are ticked", QUIET, DONE, 3, 0, Usage(), IS_DONE),

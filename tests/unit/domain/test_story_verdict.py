@@ -32,7 +32,7 @@ TABLE: list[tuple[str, Outcome, int, tuple[str, ...], Verdict]] = [
         COMPLETED,
         3,
         OPEN,
-        Finish(Status.STUCK, f"all 3 retries are used up, the last attempt: {SAID_TOO_EARLY}", ExitCode.FAILED),
+        Finish(Status.STUCK, f"the limit of 3 retries is reached, the last attempt: {SAID_TOO_EARLY}", ExitCode.FAILED),
     ),
     ("failed: the reason goes on", FAILED, 0, OPEN, Retry("failed: tests are red", "tests are red")),
     ("silence: no additional context", SILENT, 0, OPEN, Retry("no promise", "")),
@@ -44,7 +44,9 @@ TABLE: list[tuple[str, Outcome, int, tuple[str, ...], Verdict]] = [
         FAILED,
         3,
         OPEN,
-        Finish(Status.STUCK, "all 3 retries are used up, the last attempt: failed: tests are red", ExitCode.FAILED),
+        Finish(
+            Status.STUCK, "the limit of 3 retries is reached, the last attempt: failed: tests are red", ExitCode.FAILED
+        ),
     ),
     ("a rate limit spends no retry", LIMITED, 3, OPEN, Wait(7, "slow down")),
     ("a stop", INTERRUPTED, 0, OPEN, Finish(Status.STOPPED, "stopped on request", ExitCode.INTERRUPTED)),

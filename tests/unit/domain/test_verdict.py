@@ -41,7 +41,7 @@ TABLE: list[tuple[str, Outcome, Tally, Limits, Verdict]] = [
         NO_PROMISE,
         Tally(run_iterations=5),
         Limits(max_iterations=5),
-        Finish(Status.STUCK, "all 5 iterations are used up", ExitCode.EXHAUSTED),
+        Finish(Status.STUCK, "the limit of 5 iterations is reached", ExitCode.EXHAUSTED),
     ),
     ("no limit", NO_PROMISE, Tally(run_iterations=10_000), Limits(max_iterations=None), Continue()),
     ("a crash goes on", CRASHED, Tally(run_iterations=1, errors_in_row=1), Limits(), Continue()),

@@ -10,6 +10,7 @@ import msgspec
 from spool.cli.loops import matching
 from spool.cli.stop import stop_all
 from spool.cli.wt.located import DOOR, Located, locate
+from spool.domain.text import counted
 from spool.domain.verdict import Status
 from spool.errors import LockedError, UsageError
 from spool.host.identity import is_alive, this_runner
@@ -42,7 +43,7 @@ def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
     for entry in chosen:
         _tell_file(Path(entry.worktree))
     if everything and (others := len(this_machine().running())):
-        click.echo(f"{others} loops of other commands still run; spool stop --all ends them.")
+        click.echo(f"Still running: {counted(others, 'loop')} of other commands; spool stop --all ends those.")
     return code
 
 

@@ -15,7 +15,7 @@ from spool.cli.wt.located import Located, here, locate
 from spool.domain.criteria import Criterion
 from spool.domain.loop_file import LoopFile, LoopIteration
 from spool.domain.state import LoopState, Phase
-from spool.domain.text import one_line
+from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.host.loop_book import LOG
@@ -150,7 +150,8 @@ def show(told: WorktreeStatus, *, as_json: bool) -> None:
 def capacity_words(capacity: Capacity) -> str:
     """Tell what was used of what: `3 of 10 iterations, 12.3k tokens, $0.42 of $5.00`."""
     limit = capacity.max_iterations
-    said = [f"{capacity.iterations} of {limit} iterations" if limit else f"{capacity.iterations} iterations, no limit"]
+    done = counted(capacity.iterations, "iteration")
+    said = [f"{capacity.iterations} of {limit} iterations" if limit else f"{done}, no limit"]
     if capacity.tokens is not None or capacity.max_tokens:
         budget = f" of {words.tokens(capacity.max_tokens)}" if capacity.max_tokens else ""
         said.append(f"{words.tokens(capacity.tokens or 0)}{budget} tokens")

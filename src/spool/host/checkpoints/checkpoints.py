@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.domain.text import counted
 from spool.errors import CheckpointError
 from spool.host.checkpoints.aside import Aside
 from spool.host.checkpoints.recorder import LARGE_FILE_BYTES
@@ -117,8 +118,9 @@ class Checkpoints:
         snapshot = self._find(name)
         head = snapshot.top.refs.head
         commits = "" if head.commit == snapshot.instead_head else f", on {head.commit}"
+        files = counted(snapshot.files, "file")
         lines = [
-            f"{snapshot.name}: discarded {snapshot.at:%Y-%m-%d %H:%M:%S} UTC, {snapshot.files} files{commits}",
+            f"{snapshot.name}: discarded {snapshot.at:%Y-%m-%d %H:%M:%S} UTC, {files}{commits}",
             f"change {snapshot.change}, {snapshot.label}",
             *snapshot.warnings,
         ]

@@ -16,7 +16,7 @@ from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
 from spool.tui.bridge import Bridge
-from spool.tui.client import Client, LoopRef
+from spool.tui.client import Client, Diff, LoopRef
 from spool.tui.looks import STATUS_STYLES, bar, state_of
 from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
 from spool.tui.progress import LoopProgress, StoryView
@@ -238,10 +238,13 @@ class LoopScreen(SpoolScreen):
 
     @work(exclusive=True, group="diff")
     async def _compare(self, view: StoryView) -> None:
-        try:
-            blocks = reports.changes(await self.client.diff(self._loop, view.id), view)
-        except (SpoolError, OSError) as error:
-            blocks = [reports.failure(str(error))]
+        diff = Diff(note="no checkpoint was made, so there is nothing to compare with")
+        if view.since:
+            try:
+                diff = await self.client.diff(self._loop, view.since, view.until)
+            except (SpoolError, OSError) as error:
+                diff = Diff(note=one_line(str(error), 400))
+        blocks = reports.changes(diff, view)
         if self.is_there:
             self.query_one("#changes-text", PagedView).show(BlockPages(blocks), stay=True)
 

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from spool.domain import words
-from spool.domain.text import one_line
+from spool.domain.text import counted, one_line
 from spool.tui.client import Client
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
 from spool.tui.progress import LoopProgress, StoryView
@@ -105,11 +105,11 @@ class ResultScreen(Screen[str | None]):
         stories = progress.stories.values()
         files = len({name for story in stories for name in story.files})
         attempts = sum(len(story.attempts) for story in stories)
-        parts = [f"{progress.completed} of {len(stories)} stories", f"{attempts} attempts"]
+        parts = [f"{progress.completed} of {len(stories)} stories", counted(attempts, "attempt")]
         if progress.started_at is not None:
             lasted = ((progress.ended_at or datetime.now(UTC)) - progress.started_at).total_seconds()
             parts.append(words.duration(max(0.0, lasted)))
-        return " · ".join([*parts, *words.spent(progress.usage), f"{files} files changed"])
+        return " · ".join([*parts, *words.spent(progress.usage), f"{counted(files, 'file')} changed"])
 
     def _row(self, story: StoryView, width: int) -> tuple[Text, ...]:
         sign, style = MARKS[story.mark]

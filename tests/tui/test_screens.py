@@ -148,6 +148,25 @@ async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
         assert view.following
 
 
+async def test_the_bar_reaches_every_part_of_a_long_text(scene: Scene) -> None:
+    scene.write(*half_way(), *said("2", 3, *[Message(text=f"line {number}.") for number in range(3_000)]))
+    app, client = quiet(scene)
+    async with opened(app, (100, 20)) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "line 2999." in text_of(app))
+        view = app.screen.query_one("#agent-text", PagedView)
+        bar, height = view.outer_size.width - 1, view.size.height
+        await pilot.mouse_down(view, offset=(bar, height // 2))
+        await until(pilot, lambda: "line 16" in text_of(app))
+        assert not view.following
+        await pilot.hover(view, offset=(bar, 0))
+        await until(pilot, lambda: view.place[0] == 1)
+        await pilot.hover(view, offset=(bar, height - 1))
+        await until(pilot, lambda: "line 2999." in text_of(app))
+        await pilot.mouse_up(view, offset=(bar, height - 1))
+        assert view.following
+
+
 async def test_calls_fold(scene: Scene) -> None:
     scene.write(*half_way())
     app, client = quiet(scene)

@@ -42,7 +42,8 @@ _THEME = Theme(
         "markdown.table.header": Style(bold=True),
     }
 )
-_NARROWEST = 8
+NARROWEST = 8
+"""Painting for fewer columns than this makes no sense; what does not fit is cut off."""
 # A tag is text here: read as HTML, the promise itself would vanish from the screen.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
@@ -84,7 +85,7 @@ class Painter:
     """Paints blocks for one width and one theme."""
 
     def __init__(self, width: int, *, dark: bool) -> None:
-        self.width = max(_NARROWEST, width)
+        self.width = width
         self.dark = dark
         self._console = Console(
             file=StringIO(), width=self.width, theme=_THEME, color_system="truecolor", force_terminal=True,
@@ -109,7 +110,7 @@ class Painter:
                 return [Strip.blank(self.width), *self._lines(text, style, 0)]
 
     def _lines(self, what: Markdown | Text, style: Style, indent: int) -> list[Strip]:
-        room = max(_NARROWEST, self.width - indent)
+        room = max(NARROWEST, self.width - indent)
         options = self._console.options.update(width=room, highlight=False)
         lines = self._console.render_lines(what, options, style=style, pad=False)
         margin = [Segment(" " * indent)] if indent else []

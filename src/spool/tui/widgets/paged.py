@@ -2,53 +2,42 @@
 
 import asyncio
 import time
-from bisect import bisect_right
-from itertools import accumulate
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from spool.tui.blocks import NO_FOLD, Block
+from spool.tui.blocks import NO_FOLD
 from spool.tui.pages import BlockPages, Pages
-from spool.tui.paint import Painter
+from spool.tui.paint import NARROWEST, Painter
+from spool.tui.window import Folds, Page, Window
 
 _SLICE_S = 0.006
 """How long painting may hold up the keyboard: a key press is to be answered within 50 ms."""
 _MOST_PAGES = 24
 _SCREENS = 2
 """How many screenfuls are kept ready above and below."""
+_END = -1
+_BAR = 2
+"""The columns of the bar at the right, and of the gap beside it."""
 _REVERSE = Style(reverse=True)
-
-
-class _Page:
-    """A painted page."""
-
-    def __init__(self, number: int, version: int, blocks: list[Block]) -> None:
-        self.number = number
-        self.version = version
-        self.blocks = blocks
-        self.painted: list[list[Strip]] = []
-        self.lines: list[Strip] = []
-        self.owners: list[Block] = []
-
-    def settle(self) -> None:
-        """Lay the painted blocks under each other."""
-        self.lines = [line for strips in self.painted for line in strips]
-        pairs = zip(self.blocks, self.painted, strict=True)
-        self.owners = [block for block, strips in pairs for _ in strips]
+_THUMB = Segment(" ┃", Style(color="blue"))
+_TRACK = Segment("  ")
 
 
 class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows pages; follows the end until one scrolls up, if it is to follow."""
+    """Shows pages; follows the end until one scrolls up, if it is to follow.
+
+    The bar at the right is its own: Textual's knows the pages that are painted, and not the length of the text.
+    """
 
     DEFAULT_CSS = """
-    PagedView { overflow-x: hidden; overflow-y: scroll; padding: 0 1; }
+    PagedView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 0; padding: 0 0 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),
@@ -63,29 +52,14 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("f", "fold_all", "Fold all", show=False),
     ]
 
-    class Moved(Message):
-        """One looks at another place, or the text has grown."""
-
-        def __init__(self, view: "PagedView") -> None:
-            super().__init__()
-            self.view = view
-
-        @property
-        def control(self) -> "PagedView":
-            """The view in question."""
-            return self.view
-
     def __init__(self, *, follow: bool = False, folded: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
         self._source: Pages = BlockPages(())
         self._follow = follow
         self.following = follow
-        self._folded = folded
-        self._turned: set[int] = set()
-        self._window: list[_Page] = []
-        self._tops: list[int] = [0]
+        self._folds = Folds(shut=folded)
+        self._window = Window()
         self._painter: Painter | None = None
-        self._mark = NO_FOLD
         self._jump: int | None = None
         self._restart = True
         self._moving = False
@@ -95,13 +69,11 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         """Show something; `stay` keeps the place, for a newer state of the same text."""
         self._source = source
         if stay:
-            for page in self._window:
-                page.version = -1
-        else:
-            self._turned.clear()
-            self._mark = NO_FOLD
-            self._restart = True
-            self.following = self._follow
+            self._paint_anew()
+            return
+        self._folds.forget()
+        self._restart = True
+        self.following = self._follow
         self._work.set()
 
     def grown(self) -> None:
@@ -111,9 +83,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def place(self) -> tuple[int, int]:
         """The last page in view, counted from 1, and how many there are."""
-        bottom = self._find(self.scroll_offset.y + max(1, self.size.height) - 1)
-        number = self._window[bottom].number + 1 if bottom is not None else 0
-        return number, self._source.count
+        page = self._window.find(self.scroll_offset.y + max(1, self.size.height) - 1)
+        return page.number + 1 if page else 0, self._source.count
 
     def on_mount(self) -> None:
         """Begin to paint."""
@@ -130,16 +101,24 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the terminal."""
-        at = y + self.scroll_offset.y
-        found = self._find(at)
-        if found is None:
-            return Strip.blank(self.size.width, self.rich_style)
-        page = self._window[found]
-        line = at - self._tops[found]
-        strip, owner = page.lines[line], page.owners[line]
-        if owner.head and owner.fold == self._mark:
+        width = self.size.width
+        found = self._window.line(y + self.scroll_offset.y)
+        strip = Strip.blank(width) if found is None else found[0]
+        if found is not None and found[1].head and found[1].fold == self._folds.marked:
             strip = strip.apply_style(_REVERSE)
-        return strip.crop(0, self.size.width).extend_cell_length(self.size.width).apply_style(self.rich_style)
+        text = strip.adjust_cell_length(max(0, width - _BAR))
+        return Strip([*text, _THUMB if y in self._thumb() else _TRACK]).crop(0, width).apply_style(self.rich_style)
+
+    def _thumb(self) -> range:
+        """Return the lines of the bar's thumb; none if everything is in view."""
+        height = self.size.height
+        top, total = self._window.estimate(self.scroll_offset.y, self._source.count)
+        if total <= height:
+            return range(0)
+        size = max(1, height * height // total)
+        share = 1 if self._at_end() else min(1, top / (total - height))
+        first = round(share * (height - size))
+        return range(first, first + size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Look for more in the direction of the scrolling."""
@@ -147,85 +126,88 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         if round(old_value) != round(new_value) and not self._moving:
             self.following = self._follow and self._at_end()
             self._work.set()
-            self.post_message(self.Moved(self))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of the bar."""
+        if event.x >= self.outer_size.width - _BAR:
+            self.capture_mouse()
+            self._drag(event.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Go where the bar is dragged."""
+        if self.app.mouse_captured is self:
+            self._drag(event.y)
+
+    def on_mouse_up(self) -> None:
+        """Let go of the bar."""
+        self.release_mouse()
+
+    def _drag(self, y: int) -> None:
+        last, pages = max(1, self.size.height - 1), self._source.count
+        if y >= last:
+            self.action_last()
+        elif len(self._window.pages) == pages:
+            self.scroll_to(y=self.max_scroll_y * max(0, y) // last, animate=False)
+        else:
+            self._go_to(pages * max(0, y) // last)
 
     def on_click(self, event: events.Click) -> None:
         """Fold or unfold what was clicked."""
         at = event.get_content_offset(self)
-        found = None if at is None else self._find(at.y + self.scroll_offset.y)
-        if at is None or found is None:
-            return
-        owner = self._window[found].owners[at.y + self.scroll_offset.y - self._tops[found]]
-        if owner.head:
-            self._mark = owner.fold
-            self._turn({owner.fold})
+        found = None if at is None else self._window.line(at.y + self.scroll_offset.y)
+        if at is not None and at.x < self.size.width - _BAR and found is not None and found[1].head:
+            self._folds.marked = found[1].fold
+            self.action_fold()
 
     def action_first(self) -> None:
         """Go to the beginning."""
-        self.following = False
-        self._jump = 0
-        self._work.set()
+        self._go_to(0)
 
     def action_last(self) -> None:
         """Go to the end, and follow it."""
-        self.following = self._follow
-        self._jump = -1
+        self._go_to(_END)
+
+    def _go_to(self, page: int) -> None:
+        self.following = self._follow and page == _END
+        self._jump = page
         self._work.set()
 
     def action_mark(self, step: int) -> None:
         """Mark the next or the previous thing that folds, and bring it into view."""
-        heads = [
-            (self._tops[at] + line, owner.fold)
-            for at, page in enumerate(self._window)
-            for line, owner in enumerate(page.owners)
-            if owner.head
-        ]
+        heads = self._window.heads()
         if not heads:
             return
         keys = [fold for _, fold in heads]
-        if self._mark in keys:
-            chosen = max(0, min(len(keys) - 1, keys.index(self._mark) + step))
+        top = self.scroll_offset.y
+        if self._folds.marked in keys:
+            chosen = max(0, min(len(keys) - 1, keys.index(self._folds.marked) + step))
         else:
-            top = self.scroll_offset.y
             after = [number for number, (line, _) in enumerate(heads) if line >= top]
             chosen = (after[0] if after else len(heads) - 1) if step > 0 else max(0, (after or [0])[0] - 1)
-        line, self._mark = heads[chosen]
-        if not self.scroll_offset.y <= line < self.scroll_offset.y + self.size.height:
+        line, self._folds.marked = heads[chosen]
+        if not top <= line < top + self.size.height:
             self.scroll_to(y=max(0, line - self.size.height // 3), animate=False)
         self.refresh()
 
     def action_fold(self) -> None:
         """Fold or unfold what is marked."""
-        if self._mark != NO_FOLD:
-            self._turn({self._mark})
+        if self._folds.marked != NO_FOLD:
+            self._folds.turn(self._folds.marked)
+            self._paint_anew()
 
     def action_fold_all(self) -> None:
         """Fold or unfold everything."""
-        self._folded = not self._folded
-        self._turned.clear()
-        self._turn(set())
+        self._folds.turn_all()
+        self._paint_anew()
 
-    def _turn(self, folds: set[int]) -> None:
-        self._turned ^= folds
-        for page in self._window:
+    def _paint_anew(self) -> None:
+        for page in self._window.pages:
             page.version = -1
         self._work.set()
 
-    def _hidden(self, block: Block) -> bool:
-        return block.fold != NO_FOLD and not block.head and self._shut(block.fold)
-
-    def _shut(self, fold: int) -> bool:
-        return self._folded != (fold in self._turned)
-
-    def _find(self, line: int) -> int | None:
-        """Return which page of the window holds a line."""
-        if not 0 <= line < self._tops[-1]:
-            return None
-        return bisect_right(self._tops, line) - 1
-
     def _at_end(self) -> bool:
-        last = bool(self._window) and self._window[-1].number >= self._source.count - 1
-        return (last or not self._window) and self.scroll_offset.y >= self.max_scroll_y
+        pages = self._window.pages
+        return (not pages or pages[-1].number >= self._source.count - 1) and self.scroll_offset.y >= self.max_scroll_y
 
     async def _keep_up(self) -> None:
         while True:
@@ -233,39 +215,38 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._work.clear()
             if self.size.width and self.size.height:
                 await self._bring_up_to_date()
-                self.post_message(self.Moved(self))
 
     async def _bring_up_to_date(self) -> None:
         """Have the right pages painted, in the right order of need: first what is in view."""
-        width, dark = self.scrollable_content_region.width, self.app.current_theme.dark
+        window, dark = self._window, self.app.current_theme.dark
+        width = max(NARROWEST, self.size.width - _BAR)
         if self._painter is None or (self._painter.width, self._painter.dark) != (width, dark):
             self._painter = Painter(width, dark=dark)
-            for page in self._window:
+            for page in window.pages:
                 page.version, page.painted = -1, []
         source, last = self._source, self._source.count - 1
+        window.pages = [page for page in window.pages if page.number <= last]
         if last < 0:
-            self._window = []
             self._lay_out()
             return
-        self._window = [page for page in self._window if page.number <= last]
-        if self._restart or self._jump is not None or not self._window:
-            await self._begin_at(0 if self._jump == 0 or (self._jump is None and not self.following) else last)
-        elif self.following and self._window[-1].number < last - 2:
-            await self._begin_at(last)
-        for at, page in enumerate(list(self._window)):
+        if self._asked or not window.pages:
+            to_end = self._jump == _END or (self._jump is None and self.following)
+            await self._begin_at(last if to_end else min(last, self._jump or 0), to_end=to_end)
+        elif self.following and window.last.number < last - 2:
+            await self._begin_at(last, to_end=True)
+        for at, page in enumerate(list(window.pages)):
             stale = page.version == -1 or (page.number == last and page.version != source.version)
-            if stale or (page.number == last - 1 and at == len(self._window) - 1):
-                self._window[at] = await self._painted(page.number, page)
+            if stale or (page.number == last - 1 and at == len(window.pages) - 1):
+                window.pages[at] = await self._painted(page.number, page)
         self._lay_out()
         await self._fill(last)
 
-    async def _begin_at(self, number: int) -> None:
-        at_end = number > 0 or self.following or self._jump == -1
+    async def _begin_at(self, number: int, *, to_end: bool) -> None:
         self._restart, self._jump = False, None
-        kept = next((page for page in self._window if page.number == number), None)
-        self._window = [await self._painted(number, kept)]
+        kept = next((page for page in self._window.pages if page.number == number), None)
+        self._window.pages = [await self._painted(number, kept)]
         self._lay_out()
-        if not at_end:
+        if not to_end:
             self._move(0)
             return
         await self._fill_above()
@@ -273,13 +254,13 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     async def _fill(self, last: int) -> None:
         """Keep pages ready above and below what is in view, and let go of those far away."""
-        margin = _SCREENS * self.size.height
+        window, margin = self._window, _SCREENS * self.size.height
         while (
-            self._window[-1].number < last
+            window.last.number < last
             and not self._asked
-            and (self.following or self._tops[-1] - self.scroll_offset.y - self.size.height < margin)
+            and (self.following or window.height - self.scroll_offset.y - self.size.height < margin)
         ):
-            self._window.append(await self._painted(self._window[-1].number + 1))
+            window.pages.append(await self._painted(window.last.number + 1))
             self._lay_out()
             if self.following:
                 self._to_end()
@@ -289,16 +270,16 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._trim(margin)
 
     async def _fill_above(self) -> None:
-        margin = _SCREENS * self.size.height
+        window, margin = self._window, _SCREENS * self.size.height
         while (
-            self._window[0].number > 0
+            window.first.number > 0
             and not self._asked
-            and (self.scroll_offset.y < margin if not self.following else self._tops[-1] < margin)
+            and (self.scroll_offset.y < margin if not self.following else window.height < margin)
         ):
-            if len(self._window) >= _MOST_PAGES and self._window[0].lines:
+            if len(window.pages) >= _MOST_PAGES and window.first.lines:
                 break
-            page = await self._painted(self._window[0].number - 1)
-            self._window.insert(0, page)
+            page = await self._painted(window.first.number - 1)
+            window.pages.insert(0, page)
             self._lay_out()
             self._shift(len(page.lines))
 
@@ -309,27 +290,28 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _trim(self, margin: int) -> None:
         """Drop pages that nobody is near."""
-        while len(self._window) > 2 and self.scroll_offset.y - len(self._window[0].lines) > 2 * margin:
-            gone = self._window.pop(0)
+        window = self._window
+        while len(window.pages) > 2 and self.scroll_offset.y - len(window.first.lines) > 2 * margin:
+            gone = window.pages.pop(0)
             self._lay_out()
             self._shift(-len(gone.lines))
         bottom = self.scroll_offset.y + self.size.height
-        while len(self._window) > 2 and self._tops[-2] - bottom > 2 * margin:
-            self._window.pop()
+        while len(window.pages) > 2 and window.top_of(-1) - bottom > 2 * margin:
+            window.pages.pop()
             self._lay_out()
 
-    async def _painted(self, number: int, earlier: _Page | None = None) -> _Page:
+    async def _painted(self, number: int, earlier: Page | None = None) -> Page:
         """Paint a page, a few milliseconds at a time; what has not changed is not painted again."""
         painter = self._painter
         assert painter is not None  # noqa: S101 - the caller has made one
         version = self._source.version
-        blocks = [block for block in await self._source.load(number) if not self._hidden(block)]
-        page = _Page(number, version, blocks)
+        blocks = [block for block in await self._source.load(number) if not self._folds.hides(block)]
+        page = Page(number, version, blocks)
         known = dict(zip(earlier.blocks, earlier.painted, strict=True)) if earlier and earlier.painted else {}
         slice_began = time.monotonic()
         for block in blocks:
             strips = None if block.head else known.get(block)
-            page.painted.append(strips or painter.paint(block, opened=not self._shut(block.fold)))
+            page.painted.append(strips or painter.paint(block, opened=not self._folds.is_shut(block.fold)))
             if time.monotonic() - slice_began > _SLICE_S:
                 await asyncio.sleep(0)
                 slice_began = time.monotonic()
@@ -337,8 +319,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         return page
 
     def _lay_out(self) -> None:
-        self._tops = list(accumulate((len(page.lines) for page in self._window), initial=0))
-        self.virtual_size = Size(self.scrollable_content_region.width, self._tops[-1])
+        self._window.lay_out()
+        self.virtual_size = Size(self.size.width, self._window.height)
         self.refresh()
 
     def _shift(self, lines: int) -> None:

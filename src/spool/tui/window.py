@@ -1,0 +1,113 @@
+"""The painted pages around where one looks, and what is folded on them."""
+
+from bisect import bisect_right
+from itertools import accumulate
+
+from textual.strip import Strip
+
+from spool.tui.blocks import NO_FOLD, Block
+
+
+class Folds:
+    """Which calls and files are folded, and which one is marked."""
+
+    def __init__(self, *, shut: bool) -> None:
+        self._all_shut = shut
+        self._turned: set[int] = set()
+        self.marked = NO_FOLD
+
+    def is_shut(self, fold: int) -> bool:
+        """Whether only its head is shown."""
+        return self._all_shut != (fold in self._turned)
+
+    def hides(self, block: Block) -> bool:
+        """Whether a block is not to be seen now."""
+        return block.fold != NO_FOLD and not block.head and self.is_shut(block.fold)
+
+    def turn(self, fold: int) -> None:
+        """Fold what is open, or unfold it."""
+        self._turned ^= {fold}
+
+    def turn_all(self) -> None:
+        """Fold or unfold everything."""
+        self._all_shut = not self._all_shut
+        self._turned.clear()
+
+    def forget(self) -> None:
+        """Begin anew, for another text."""
+        self._turned.clear()
+        self.marked = NO_FOLD
+
+
+class Page:
+    """A painted page."""
+
+    def __init__(self, number: int, version: int, blocks: list[Block]) -> None:
+        self.number = number
+        self.version = version
+        self.blocks = blocks
+        self.painted: list[list[Strip]] = []
+        self.lines: list[Strip] = []
+        self.owners: list[Block] = []
+
+    def settle(self) -> None:
+        """Lay the painted blocks under each other."""
+        self.lines = [line for strips in self.painted for line in strips]
+        pairs = zip(self.blocks, self.painted, strict=True)
+        self.owners = [block for block, strips in pairs for _ in strips]
+
+
+class Window:
+    """Pages that follow each other, and the lines that they make together."""
+
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self._tops = [0]
+
+    @property
+    def first(self) -> Page:
+        """The page at the top."""
+        return self.pages[0]
+
+    @property
+    def last(self) -> Page:
+        """The page at the bottom."""
+        return self.pages[-1]
+
+    @property
+    def height(self) -> int:
+        """How many lines there are."""
+        return self._tops[-1]
+
+    def lay_out(self) -> None:
+        """Count the lines anew: pages have come, gone or changed."""
+        self._tops = list(accumulate((len(page.lines) for page in self.pages), initial=0))
+
+    def top_of(self, page: int) -> int:
+        """Return the first line of a page, which may be counted from the end."""
+        return self._tops[: len(self.pages)][page]
+
+    def find(self, line: int) -> Page | None:
+        """Return the page that holds a line."""
+        return self.pages[bisect_right(self._tops, line) - 1] if 0 <= line < self.height else None
+
+    def line(self, line: int) -> tuple[Strip, Block] | None:
+        """Return a line, and the block that it belongs to."""
+        page = self.find(line)
+        if page is None:
+            return None
+        at = line - self._tops[page.number - self.first.number]
+        return page.lines[at], page.owners[at]
+
+    def heads(self) -> list[tuple[int, int]]:
+        """Return the lines that fold something, and what they fold."""
+        owners = (owner for page in self.pages for owner in page.owners)
+        return [(line, owner.fold) for line, owner in enumerate(owners) if owner.head]
+
+    def estimate(self, line: int, count: int) -> tuple[int, int]:
+        """Return where a line stands in the whole text, and how long that is; exact if every page is here."""
+        if not self.pages:
+            return 0, 0
+        average = self.height / len(self.pages)
+        above = average * self.first.number
+        return round(above) + line, round(average * (count - len(self.pages))) + self.height

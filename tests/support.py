@@ -54,7 +54,7 @@ class Scratch:
         """Start the real command line and return at once."""
         return subprocess.Popen(
             self.argv(*words),
-            cwd=self.root,
+            cwd=kwargs.pop("cwd", self.root),
             env={**self.env, **kwargs.pop("env", {})},
             stdin=subprocess.DEVNULL,
             stdout=kwargs.pop("stdout", subprocess.DEVNULL),

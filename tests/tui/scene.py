@@ -123,16 +123,20 @@ class Scene:
             writer.emit(event)
         writer.close()
 
-    def state(self, status: Status, *, alive: bool = False, at: datetime | None = None) -> None:
+    def state(
+        self, status: Status, *, change: str = CHANGE, alive: bool = False, at: datetime | None = None, reason: str = ""
+    ) -> None:
         """Write the state that the selection reads."""
-        self.folder.prepare()
+        folder = StateFolder(self.root / ".spool/.state/run" / change)
+        folder.prepare()
         now = at or self.clock.at
-        self.folder.save(
+        folder.save(
             LoopState(
                 plan="run",
-                change=CHANGE,
+                change=change,
                 harness="claude",
                 status=status,
+                reason=reason,
                 phase=Phase.AGENT,
                 phase_since=now,
                 iteration=3,

@@ -8,12 +8,9 @@ import pytest
 from textual.widgets import Input
 
 from spool.cli.tui_client import LocalClient
-from spool.domain.events import Event
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
-from spool.host.identity import this_runner
-from spool.host.registry import Entry, Registry
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.client import LoopRef
@@ -28,7 +25,7 @@ from spool.tui.widgets.story_strip import StoryStrip
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
 from tests.support import Scratch
-from tests.tui.scene import CHANGE, START, Scene, finished, half_way, make_scene, said
+from tests.tui.scene import CHANGE, Scene, finished, half_way, make_scene, said
 from tests.tui.support import alive, hit, make_app, opened, run_state, start_loop, text_of, two_stories, until
 
 
@@ -276,31 +273,26 @@ async def test_no_size_is_too_small_or_too_large(scene: Scene, size: tuple[int, 
 
 
 async def test_a_loop_in_another_worktree_can_be_attached_to(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scratch: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = make_scene(tmp_path / "other")
-    events: list[Event] = half_way()
-    other.write(*events)
-    registry = Registry(tmp_path / "loops")
-    monkeypatch.setattr("spool.cli.loops_here.this_machine", lambda: registry)
-    registry.enter(
-        Entry(
-            run_id="20260302T093000-abc123",
-            runner=this_runner(),
-            door="run",
-            change=CHANGE,
-            project=str(scene.root),
-            worktree=str(other.root),
-            state=other.running.state,
-            started_at=START,
-        )
-    )
-    app, _ = quiet(scene)
-    async with opened(app) as pilot:
-        await until(pilot, lambda: f"runs in {other.root}"[:40] in text_of(app))
-        assert f"in worktree {other.root.name}" in text_of(app)
-        await pilot.press("enter")
-        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+    two_stories(scratch, [{"say": "I work elsewhere."}, {"sleep": 600}])
+    other = tmp_path / "another tree"
+    scratch.git("worktree", "add", "--quiet", "-b", "another", str(other))
+    runner = scratch.start("run", SCRATCH_CHANGE, "--harness", "scripted", cwd=other)
+    app = make_app(scratch, monkeypatch)
+    try:
+        async with opened(app) as pilot:
+            await until(pilot, lambda: f"▶ {SCRATCH_CHANGE}  in worktree {other.name}" in text_of(app))
+            await pilot.press("home")
+            await until(pilot, lambda: f"runs in {other}"[:40] in text_of(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: "I work elsewhere." in text_of(app) and "1 Loop" in text_of(app))
+            await pilot.press("q")
+            await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+            assert runner.wait(10) == 130
+    finally:
+        runner.kill()
+        runner.wait()
 
 
 async def test_a_loop_that_cannot_start_says_why(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:

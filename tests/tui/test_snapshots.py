@@ -92,7 +92,10 @@ def showing(
 @pytest.mark.parametrize("size", SIZES)
 def test_selection(scene: Scene, snap_compare: Any, size: tuple[int, int]) -> None:
     scene.state(Status.RUNNING, alive=True, at=START)
-    assert snap_compare(app_of(scene), terminal_size=size, run_before=showing("down", wait_for="Search answers"))
+    earlier = START - timedelta(hours=9)
+    scene.state(Status.STUCK, change="003-01_dark-mode", at=earlier, reason="the limit of 3 retries is reached")
+    showing_all = showing("down", "down", wait_for="A dark mode that remembers itself · the limit")
+    assert snap_compare(app_of(scene), terminal_size=size, run_before=showing_all)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -1,11 +1,13 @@
 """Turns blocks into lines of the terminal, in the sixteen colours that every theme maps to its own."""
 
+import re
 from io import StringIO
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax
@@ -42,6 +44,8 @@ _THEME = Theme(
         "markdown.table.header": Style(bold=True),
     }
 )
+_BOX = re.compile(r"\[([ xX])\] ")
+_BOXES = {"✓": Style(color="green"), "○": Style()}
 NARROWEST = 8
 """Painting for fewer columns than this makes no sense; what does not fit is cut off."""
 # A tag is text here: read as HTML, the promise itself would vanish from the screen.
@@ -62,12 +66,31 @@ class _BareCode(CodeBlock):
         yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
 
+class _Item(ListItem):
+    """An item of a list; a task has its box in the place of the bullet."""
+
+    box = ""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> "_Item":  # noqa: ARG003 - the parent's signature
+        """Make it with its box."""
+        item = cls()
+        item.box = token.meta.get("box", "")
+        return item
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the lines of the item."""
+        for number, segment in enumerate(super().render_bullet(console, options)):
+            yield Segment(f" {self.box} ", _BOXES[self.box]) if self.box and not number else segment
+
+
 class _Prose(Markdown):
     """Markdown in which a line's end is a line's end, as agents mean it, and in which no link is live."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
+        "list_item_open": _Item,
         "fence": _BareCode,
         "code_block": _BareCode,
     }
@@ -75,10 +98,23 @@ class _Prose(Markdown):
     def __init__(self, text: str, *, dark: bool) -> None:
         super().__init__("", code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
         self.parsed = _PARSER.parse(text)
+        item: Token | None = None
         for token in self.parsed:
-            for child in token.children or ():
+            item = token if token.type == "list_item_open" else item
+            children = token.children or []
+            for child in children:
                 if child.type == "softbreak":
                     child.type = "hardbreak"
+            if item is not None and children:
+                _take_box(item, children[0])
+                item = None
+
+
+def _take_box(item: Token, text: Token) -> None:
+    """Make a task of an item that begins with a box."""
+    if found := _BOX.match(text.content):
+        item.meta["box"] = "○" if found[1] == " " else "✓"
+        text.content = text.content[found.end() :]
 
 
 class Painter:

@@ -30,6 +30,14 @@ def info(progress: LoopProgress, view: StoryView, story: Story | None, scenarios
     return found
 
 
+def summary(view: StoryView) -> list[Block]:
+    """Tell what became of a story: its attempts with their reasons, and the files they changed."""
+    found = [_heading(f"{view.id} {view.title}".strip()), *(_attempt(one) for one in view.attempts)]
+    if not view.attempts:
+        found.append(_line("not begun", Tone.DIM))
+    return found + [_line(f"  {one_line(name, 400)}", Tone.PLAIN) for name in sorted(view.files)]
+
+
 def changes(diff: Diff, view: StoryView) -> list[Block]:
     """Tell which files have changed, with a patch for each that unfolds."""
     if diff.files:

@@ -12,10 +12,13 @@ from textual.widgets import DataTable, Static
 
 from spool.domain import words
 from spool.domain.text import counted, one_line
+from spool.tui import reports
 from spool.tui.client import Client
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
-from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.pages import BlockPages
+from spool.tui.progress import LoopProgress, Mark, StoryView
 from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.paged import PagedView
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
@@ -25,7 +28,7 @@ _FIXED = 46
 
 
 class ResultScreen(Screen[str | None]):
-    """A table of the stories under the verdict; Enter on a story goes to it."""
+    """A table of the stories under the verdict, and what became of the one under the cursor; Enter goes to it."""
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("Up, Down", "walk the stories"),
@@ -53,6 +56,7 @@ class ResultScreen(Screen[str | None]):
         yield Static(f"Spool · {one_line(self._progress.change)} · result", classes="title", markup=False)
         yield Static(self._verdict(), id="verdict")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
+        yield PagedView(id="story-text")
         yield KeyLine(self.BINDINGS)
 
     def on_mount(self) -> None:
@@ -62,13 +66,18 @@ class ResultScreen(Screen[str | None]):
     def on_resize(self) -> None:
         """Lay the table out for the width."""
         table: DataTable[Text] = self.query_one(DataTable)
-        row = table.cursor_row
+        row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
         for place, name in enumerate(_COLUMNS):
             table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
         for story in self._progress.stories.values():
             table.add_row(*self._row(story, max(12, self.size.width - _FIXED)), key=story.id)
         table.move_cursor(row=row)
+
+    def _of_interest(self) -> int:
+        """Return the row of the story that failed, else the first."""
+        marks = [story.mark for story in self._progress.stories.values()]
+        return marks.index(Mark.FAILED) if Mark.FAILED in marks else 0
 
     def action_help(self) -> None:
         """Show the keys."""
@@ -83,6 +92,12 @@ class ResultScreen(Screen[str | None]):
     def action_select(self) -> None:
         """Go to the story under the cursor."""
         self.query_one(DataTable).action_select_cursor()
+
+    @on(DataTable.RowHighlighted)
+    def _highlighted(self, event: DataTable.RowHighlighted) -> None:
+        story = self._progress.stories.get(event.row_key.value or "")
+        if story is not None:
+            self.query_one("#story-text", PagedView).show(BlockPages(reports.summary(story)))
 
     @on(DataTable.RowSelected)
     def _chosen(self, event: DataTable.RowSelected) -> None:

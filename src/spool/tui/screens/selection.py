@@ -16,6 +16,10 @@ from spool.tui.widgets.change_list import ChangeList, heading
 from spool.tui.widgets.key_line import KeyLine
 
 _REFRESH_S = 1.0
+_FILTER_KEYS = (
+    Binding("enter", "filter_done", "Choose from these"),
+    Binding("escape", "clear_filter", "Show all"),
+)
 _EMPTY = "There is no active change here.\nA change is a folder with a proposal.md under .spool/changes/."
 
 
@@ -50,10 +54,11 @@ class SelectionScreen(SpoolScreen):
         yield Static(id="detail", markup=False)
         yield Input(placeholder="filter by id or title", id="filter")
         yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
+        yield KeyLine(_FILTER_KEYS, id="filter-keys")
 
     def on_mount(self) -> None:
         """Read the changes now and every second."""
-        self.query_one("#filter").display = False
+        self._show_filter(shown=False)
         self.query_one("#empty").display = False
         self.query_one(ChangeList).focus()
         self._read()
@@ -123,15 +128,17 @@ class SelectionScreen(SpoolScreen):
 
     def action_filter(self) -> None:
         """Type to filter."""
-        field = self.query_one("#filter", Input)
-        field.display = True
-        field.focus()
+        self._show_filter(shown=True)
+        self.query_one("#filter", Input).focus()
+
+    def _show_filter(self, *, shown: bool) -> None:
+        for name in ("#filter", "#filter-keys"):
+            self.query_one(name).display = shown
 
     def action_clear_filter(self) -> None:
         """Show all changes again."""
-        field = self.query_one("#filter", Input)
-        field.value = ""
-        field.display = False
+        self.query_one("#filter", Input).value = ""
+        self._show_filter(shown=False)
         self.query_one(ChangeList).focus()
 
     @on(Input.Changed, "#filter")
@@ -139,5 +146,7 @@ class SelectionScreen(SpoolScreen):
         self._show()
 
     @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
+    def action_filter_done(self) -> None:
+        """Leave the filter as it is, and go to the list."""
+        self.query_one("#filter-keys").display = False
         self.query_one(ChangeList).focus()

@@ -84,9 +84,10 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
         text.append(fitted("" if said == row.id else said, title) + " ", "dim" if row.elsewhere else "")
     text.append_text(bar(row.done, row.total, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
-    text.append(fitted(row.status or "new", 9), STATUS_STYLES.get(row.status, "dim"))
+    status = row.status or ("complete" if row.total and row.done == row.total else "new")
+    text.append(fitted(status, 9), STATUS_STYLES.get(status, "dim"))
     if activity:
-        text.append(fitted("" if row.running else ago(row.active_at, now), activity), "dim")
+        text.append(fitted(ago(row.active_at, now), activity), "dim")
     return text
 
 

@@ -27,8 +27,8 @@ class KeyLine(Widget):
             super().__init__()
             self.action = action
 
-    def __init__(self, bindings: Iterable[BindingType]) -> None:
-        super().__init__()
+    def __init__(self, bindings: Iterable[BindingType], *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._told = [one for one in bindings if isinstance(one, Binding) and one.show]
 
     def render(self) -> Text:

@@ -26,7 +26,7 @@ _END = -1
 _BAR = 2
 """The columns of the bar at the right, and of the gap beside it."""
 _REVERSE = Style(reverse=True)
-_THUMB = Segment(" ┃", Style(color="blue"))
+_THUMB = Segment(" ┃", Style(dim=True))
 _TRACK = Segment("  ")
 
 

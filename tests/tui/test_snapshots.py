@@ -71,15 +71,15 @@ def app_of(scene: Scene) -> SpoolApp:
 
 
 def showing(
-    *keys: str, screen: Screen[Any] | None = None, wait_for: str, gone: str = "nowhere"
+    *keys: str, screen: Screen[Any] | None = None, first: str = "", wait_for: str, gone: str = "nowhere"
 ) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Return what opens a screen, presses keys, and waits until something is there to be seen."""
+    """Return what opens a screen, waits for something, presses keys, and waits until something else is there."""
 
     async def prepare(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "001-01" in text_of(pilot.app))
         if screen is not None:
             await pilot.app.push_screen(screen)
-            await until(pilot, lambda: pilot.app.screen.id != "_default" and CHANGE in text_of(pilot.app))
+            await until(pilot, lambda: CHANGE in text_of(pilot.app) and first in text_of(pilot.app))
         await pilot.press(*keys)
         await until(pilot, lambda: wait_for in text_of(pilot.app) and gone not in text_of(pilot.app))
         for field in pilot.app.screen.query("Input, TextArea"):
@@ -136,7 +136,8 @@ def test_loop_tabs(scene: Scene, snap_compare: Any, size: tuple[int, int], keys:
 def test_loop_in_light(scene: Scene, snap_compare: Any) -> None:
     scene.write(*half_way())
     app = app_of(scene)
-    prepare = showing("t", "f", screen=LoopScreen(app._client, scene.running), wait_for="1 replacement")
+    loop = LoopScreen(app._client, scene.running)
+    prepare = showing("t", "f", screen=loop, first="test_middleware.py", wait_for="1 replacement")
     assert snap_compare(app, terminal_size=(100, 30), run_before=prepare)
 
 
@@ -154,5 +155,6 @@ def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], end: Cal
 def test_windows(scene: Scene, snap_compare: Any, size: tuple[int, int], key: str, there: str) -> None:
     scene.write(*half_way())
     app = app_of(scene)
-    prepare = showing(key, screen=LoopScreen(app._client, scene.running), wait_for=there)
+    loop = LoopScreen(app._client, scene.running)
+    prepare = showing(key, screen=loop, first="test_middleware.py", wait_for=there)
     assert snap_compare(app, terminal_size=size, run_before=prepare)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -121,7 +120,6 @@ class Registry:
         return self.folder.glob("[0-9]*-*.json")
 
 
-@cache
 def this_machine() -> Registry:
     """Return the user's registry on this machine."""
     import platformdirs

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from rich.terminal_theme import TerminalTheme
 from textual.app import App
 from textual.binding import BindingType
 
@@ -11,6 +12,15 @@ from spool.tui.screens.selection import SelectionScreen
 
 _DARK, _LIGHT = "textual-dark", "textual-light"
 _COLOURLESS = "ansi-dark"
+# The sixteen colours on a light ground, dark enough to be read there.
+_ON_LIGHT = TerminalTheme(
+    (247, 247, 247),
+    (0, 0, 0),
+    [
+        (0, 0, 0), (160, 40, 40), (40, 110, 20), (140, 90, 0),
+        (50, 92, 192), (122, 62, 157), (0, 105, 145), (90, 90, 90),
+    ],
+)  # fmt: skip
 
 
 class SpoolApp(App[None]):
@@ -24,6 +34,7 @@ class SpoolApp(App[None]):
     def __init__(self, client: Client, *, change: str | None = None, colour: bool = True) -> None:
         # Without colour the terminal's own two are used; Textual would show shades of grey.
         super().__init__(ansi_color=None if colour else True)
+        self.ansi_theme_light = _ON_LIGHT
         self._client = client
         self._change = change
         if not colour:

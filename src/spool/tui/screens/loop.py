@@ -8,17 +8,15 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Static, TabPane
+from textual.widgets import Static
 
 from spool.domain import words
 from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
-from spool.tui import reports
 from spool.tui.bridge import Bridge
-from spool.tui.client import Client, Diff, LoopRef
+from spool.tui.client import Client, LoopRef
 from spool.tui.looks import STATUS_STYLES, bar, state_of
-from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
 from spool.tui.progress import LoopProgress, StoryView
 from spool.tui.screens.base import SpoolScreen, spare_what_lives_long
 from spool.tui.screens.note import NoteScreen
@@ -26,13 +24,12 @@ from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.meter import Meter
-from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.story_strip import StoryStrip, Tile
+from spool.tui.widgets.story_tabs import StoryTabs
 from spool.tui.widgets.tabbed import Tabbed
 
 _PAINT_S = 0.08
 _POLL_S = 1.0
-_DIFF_S = 3.0
 _BAR = 24
 _ROOMY = 80
 
@@ -73,14 +70,11 @@ class LoopScreen(SpoolScreen):
         self._stories = StoryList()
         self._scenarios: tuple[str, ...] = ()
         self._selected: str | None = None
-        self._index: StoryIndex | None = None
-        self._log: LogPages | None = None
         self._stop_key = StopKey()
         self._asked_at: float | None = None
         self._over = False
         self._painting = False
         self._replayed = 0.0
-        self._diffed_at = 0.0
         self._opened_at = time.time()
 
     def compose(self) -> ComposeResult:
@@ -88,15 +82,7 @@ class LoopScreen(SpoolScreen):
         yield Static(classes="title", id="name", markup=False)
         with Container(id="body"):
             yield StoryStrip(id="stories")
-            with Tabbed(initial="agent"):
-                with TabPane("Info", id="info"):
-                    yield PagedView(id="info-text")
-                with TabPane("Agent", id="agent"):
-                    yield PagedView(id="agent-text", follow=True, folded=True)
-                with TabPane("Changes", id="changes"):
-                    yield PagedView(id="changes-text")
-                with TabPane("Log", id="log"):
-                    yield PagedView(id="log-text", follow=True)
+            yield StoryTabs(self.client, self._loop, self._feed)
         yield Static(id="message", markup=False)
         yield Meter()
         yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
@@ -199,7 +185,7 @@ class LoopScreen(SpoolScreen):
         elif self._asked_at is None:
             self._tell("")
         if view is not None:
-            self._paint_story(view)
+            self.query_one(StoryTabs).show(self._progress, view, self._stories.find(view.id), self._scenarios)
 
     def _paint_name(self) -> None:
         progress = self._progress
@@ -218,61 +204,14 @@ class LoopScreen(SpoolScreen):
             text.append(f" {progress.completed} of {total}")
         self.query_one("#name", Static).update(text, layout=False)
 
-    def _paint_story(self, view: StoryView) -> None:
-        agent = self.query_one("#agent-text", PagedView)
-        if view.pages is not self._index:
-            self._index = view.pages
-            agent.show(StoryPages(self._feed, view.pages))
-        else:
-            agent.grown()
-        active = self.query_one(Tabbed).active
-        if active == "info":
-            story = self._stories.find(view.id)
-            blocks = reports.info(self._progress, view, story, self._scenarios)
-            self.query_one("#info-text", PagedView).show(BlockPages(blocks), stay=True)
-        elif active == "changes" and time.monotonic() - self._diffed_at > _DIFF_S:
-            self._diffed_at = time.monotonic()
-            self._compare(view)
-        elif active == "log":
-            self._read_log(view)
-
-    @work(exclusive=True, group="diff")
-    async def _compare(self, view: StoryView) -> None:
-        diff = Diff(note="no checkpoint was made, so there is nothing to compare with")
-        if view.since:
-            try:
-                diff = await self.client.diff(self._loop, view.since, view.until)
-            except (SpoolError, OSError) as error:
-                diff = Diff(note=one_line(str(error), 400))
-        blocks = reports.changes(diff, view)
-        if self.is_there:
-            self.query_one("#changes-text", PagedView).show(BlockPages(blocks), stay=True)
-
-    @work(exclusive=True, group="log")
-    async def _read_log(self, view: StoryView) -> None:
-        text = self.query_one("#log-text", PagedView)
-        if view.iteration is None:
-            text.show(BlockPages([reports.failure("nothing has been printed yet")]))
-            return
-        if self._log is None or self._log.iteration != view.iteration:
-            self._log = LogPages(self._feed, view.iteration)
-            await self._log.measure()
-            text.show(self._log)
-        else:
-            await self._log.measure()
-            text.grown()
-
     def _tell(self, message: str) -> None:
         line = self.query_one("#message", Static)
         line.display = bool(message)
         line.update(one_line(message, 300), layout=False)
 
     @on(Tabbed.TabActivated)
-    def _shown(self, event: Tabbed.TabActivated) -> None:
-        if event.pane.id == event.tabbed_content.active:  # not one that was left again in the meantime
-            self._diffed_at = 0.0
-            event.pane.query_one(PagedView).focus()
-            self._paint()
+    def _shown(self) -> None:
+        self._paint()
 
     @on(StoryStrip.Picked)
     def _picked(self, event: StoryStrip.Picked) -> None:
@@ -280,7 +219,6 @@ class LoopScreen(SpoolScreen):
 
     def _select(self, story: str) -> None:
         self._selected = None if story == self._progress.current and not self._over else story
-        self._diffed_at = 0.0
         self._paint()
 
     def action_walk(self, by: int) -> None:
@@ -291,7 +229,7 @@ class LoopScreen(SpoolScreen):
 
     def action_step(self, by: int) -> None:
         """Go to another tab."""
-        self.query_one(Tabbed).step(by)
+        self.query_one(StoryTabs).step(by)
 
     def action_result(self) -> None:
         """Show what has been done so far."""

@@ -123,9 +123,13 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Look for more in the direction of the scrolling."""
         super().watch_scroll_y(old_value, new_value)
-        if round(old_value) != round(new_value) and not self._moving:
-            self.following = self._follow and self._at_end()
-            self._work.set()
+        if round(old_value) == round(new_value) or self._moving:
+            return
+        if self._at_end():
+            self.following = self._follow
+        elif new_value < min(old_value, self.max_scroll_y):  # not pushed up by a text that has become shorter
+            self.following = False
+        self._work.set()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Take hold of the bar."""

@@ -1,0 +1,112 @@
+"""The four tabs of a story: what it is about, what the agent says, what it changed, and what it printed."""
+
+import time
+from collections.abc import Sequence
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.widgets import TabPane
+
+from spool.domain.story import Story
+from spool.domain.text import one_line
+from spool.errors import SpoolError
+from spool.tui import reports
+from spool.tui.client import Client, Diff, Feed, LoopRef
+from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
+from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.tabbed import Tabbed
+
+_DIFF_S = 3.0
+"""How often the working tree is compared while one looks at it."""
+
+
+class StoryTabs(Container):
+    """Shows one story at a time; only the tab that is looked at is kept up to date, and the agent's."""
+
+    DEFAULT_CSS = """
+    StoryTabs { width: 1fr; height: 1fr; }
+    """
+
+    def __init__(self, client: Client, loop: LoopRef, feed: Feed) -> None:
+        super().__init__()
+        self._client = client
+        self._loop = loop
+        self._feed = feed
+        self._view: StoryView | None = None
+        self._index: StoryIndex | None = None
+        self._log: LogPages | None = None
+        self._compared_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        """Make the tabs."""
+        with Tabbed(initial="agent"):
+            with TabPane("Info", id="info"):
+                yield PagedView(id="info-text")
+            with TabPane("Agent", id="agent"):
+                yield PagedView(id="agent-text", follow=True, folded=True)
+            with TabPane("Changes", id="changes"):
+                yield PagedView(id="changes-text")
+            with TabPane("Log", id="log"):
+                yield PagedView(id="log-text", follow=True)
+
+    def step(self, by: int) -> None:
+        """Go to another tab."""
+        self.query_one(Tabbed).step(by)
+
+    @on(Tabbed.TabActivated)
+    def _shown(self, event: Tabbed.TabActivated) -> None:
+        if event.pane.id == event.tabbed_content.active:  # not one that was left again in the meantime
+            self._compared_at = 0.0
+            event.pane.query_one(PagedView).focus()
+        else:
+            event.stop()
+
+    def show(self, progress: LoopProgress, view: StoryView, story: Story | None, scenarios: Sequence[str]) -> None:
+        """Show a story as it stands now."""
+        if view is not self._view:
+            self._view = view
+            self._compared_at = 0.0
+        agent = self.query_one("#agent-text", PagedView)
+        if view.pages is self._index:
+            agent.grown()
+        else:
+            self._index = view.pages
+            agent.show(StoryPages(self._feed, view.pages))
+        match self.query_one(Tabbed).active:
+            case "info":
+                blocks = reports.info(progress, view, story, scenarios)
+                self.query_one("#info-text", PagedView).show(BlockPages(blocks), stay=True)
+            case "changes" if time.monotonic() - self._compared_at > _DIFF_S:
+                self._compared_at = time.monotonic()
+                self._compare(view)
+            case "log":
+                self._read_log(view)
+            case _:
+                pass
+
+    @work(exclusive=True, group="diff")
+    async def _compare(self, view: StoryView) -> None:
+        diff = Diff(note="no checkpoint was made, so there is nothing to compare with")
+        if view.since:
+            try:
+                diff = await self._client.diff(self._loop, view.since, view.until)
+            except (SpoolError, OSError) as error:
+                diff = Diff(note=one_line(str(error), 400))
+        if self.is_attached:
+            self.query_one("#changes-text", PagedView).show(BlockPages(reports.changes(diff, view)), stay=True)
+
+    @work(exclusive=True, group="log")
+    async def _read_log(self, view: StoryView) -> None:
+        text = self.query_one("#log-text", PagedView)
+        if view.iteration is None:
+            text.show(BlockPages([reports.failure("nothing has been printed yet")]))
+            return
+        if self._log is None or self._log.iteration != view.iteration:
+            self._log = LogPages(self._feed, view.iteration)
+            await self._log.measure()
+            text.show(self._log)
+        else:
+            await self._log.measure()
+            text.grown()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, nobody_left, shell_agent, wait_until
+from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, shell_agent
 from tests.support import Scratch
 
 FOREVER = "echo at work; : > $HOME/beat; sleep 0.05"
@@ -25,6 +26,15 @@ def test_a_thousand_kills(scratch: Scratch, warm: Warm, part: int) -> None:
     kill_again_and_again(scratch, warm, rounds=ROUNDS_IN_ALL // PARTS, seed=100 + part)
 
 
+def at_work(scratch: Scratch, warm: Warm, runner: int, beat: Path) -> None:
+    """Wait until the agent works; a runner that left before, or hangs, is told of with all that is known."""
+    give_up_at = time.monotonic() + 120
+    while not beat.exists():
+        if warm.ended(runner) or time.monotonic() > give_up_at:
+            pytest.fail(f"no agent works:\n{warm.errors()}\n{invariants.load(scratch)}\n{marked(scratch)}")
+        time.sleep(0.005)
+
+
 def kill_again_and_again(scratch: Scratch, warm: Warm, *, rounds: int, seed: int) -> None:
     shell_agent(scratch, FOREVER)
     chance = random.Random(seed)
@@ -34,7 +44,7 @@ def kill_again_and_again(scratch: Scratch, warm: Warm, *, rounds: int, seed: int
         beat.unlink(missing_ok=True)
         runner = warm.ralph("Work", "--no-max-iterations")
         if chance.random() < 0.7:  # else somewhere in the start
-            wait_until(beat.exists, "an agent at work", 120)
+            at_work(scratch, warm, runner, beat)
         time.sleep(chance.uniform(0, 0.2))  # the moment of the kill is the experiment, not a synchronisation
         end(runner)
         assert warm.wait(runner) == -9

@@ -115,7 +115,8 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
-        self._save(phase=Phase.PREPARING)
+        if self._state.phase is not Phase.PREPARING:
+            self._save(phase=Phase.PREPARING)
         prompt = await self._prepare(place)
         if not isinstance(prompt, str):
             return prompt
@@ -254,7 +255,7 @@ class Loop:
         self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
-        self._save(in_flight=None, usage=usage)
+        self._save(phase=Phase.PREPARING, in_flight=None, usage=usage)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         until = self._ports.clock.now() + timedelta(seconds=seconds)

@@ -96,13 +96,19 @@ class AgentHost:
         self._report: asyncio.Queue[Report | None] = asyncio.Queue()
         self._agent: AgentProcess | None = None
         self._wake: Callable[[], None] = lambda: None
+        self._notifier = Notifier()
         line.setblocking(False)
         asyncio.get_running_loop().add_reader(line, self._hear)
+        if self._notifier.descriptor is not None:
+            asyncio.get_running_loop().add_reader(self._notifier.descriptor, self._see)
 
     def close(self) -> None:
         """Hang up; the supervisor ends whatever still runs and leaves."""
         asyncio.get_running_loop().remove_reader(self._line)
         self._line.close()
+        if self._notifier.descriptor is not None:
+            asyncio.get_running_loop().remove_reader(self._notifier.descriptor)
+            self._notifier.close()
 
     def log_path(self, iteration: int) -> str:
         """Return where the output of an iteration is kept."""
@@ -133,30 +139,26 @@ class AgentHost:
         if invocation.side_file:
             Path(invocation.side_file).unlink(missing_ok=True)
         self._wake = wake
-        notifier = Notifier(output, errors)
-        try:
-            with TailedFile(output) as out, TailedFile(errors) as err, self._watching(notifier):
-                agent = self._agent = AgentProcess(out, err, self._send, side_file=invocation.side_file)
-                added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
-                self._send(
-                    Spawn(
-                        argv=tuple(map(os.fsencode, invocation.argv)),
-                        env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in added.items()),
-                        directory=os.fsencode(self._directory),
-                        stdin=os.fsencode(prompt_file if invocation.stdin is Stdin.PROMPT else os.devnull),
-                        stdout=os.fsencode(output),
-                        stderr=os.fsencode(errors),
-                    )
+        with TailedFile(output) as out, TailedFile(errors) as err, self._notifier.watching(output, errors):
+            agent = self._agent = AgentProcess(out, err, self._send, side_file=invocation.side_file)
+            added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
+            self._send(
+                Spawn(
+                    argv=tuple(map(os.fsencode, invocation.argv)),
+                    env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in added.items()),
+                    directory=os.fsencode(self._directory),
+                    stdin=os.fsencode(prompt_file if invocation.stdin is Stdin.PROMPT else os.devnull),
+                    stdout=os.fsencode(output),
+                    stderr=os.fsencode(errors),
                 )
-                await self._started(invocation)
-                try:
-                    yield agent
-                finally:
-                    await self._ended(agent)
-                if self._lost:
-                    raise _supervisor_lost()
-        finally:
-            notifier.close()
+            )
+            await self._started(invocation)
+            try:
+                yield agent
+            finally:
+                await self._ended(agent)
+            if self._lost:
+                raise _supervisor_lost()
 
     async def _ended(self, agent: AgentProcess) -> None:
         """Kill an agent that still runs; one that cannot be killed ends the run instead of hanging it."""
@@ -167,12 +169,9 @@ class AgentHost:
             if time.monotonic() > give_up_at:
                 raise AgentHostError("the agent cannot be ended", hint="does it run as another user?")
 
-    def _watching(self, notifier: Notifier) -> "_Reading":
-        def changed() -> None:
-            notifier.drain()
-            self._wake()
-
-        return _Reading(notifier.descriptor, changed)
+    def _see(self) -> None:
+        self._notifier.drain()
+        self._wake()
 
     async def _started(self, invocation: Invocation) -> None:
         match await self._report.get():
@@ -241,19 +240,3 @@ class AgentHost:
 
 def _supervisor_lost() -> AgentHostError:
     return AgentHostError("the process that watches over the agents was killed", hint="run the same command to go on")
-
-
-class _Reading:
-    """Calls back while a descriptor is readable."""
-
-    def __init__(self, descriptor: int | None, call: Callable[[], None]) -> None:
-        self._descriptor = descriptor
-        self._call = call
-
-    def __enter__(self) -> None:
-        if self._descriptor is not None:
-            asyncio.get_running_loop().add_reader(self._descriptor, self._call)
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            asyncio.get_running_loop().remove_reader(self._descriptor)

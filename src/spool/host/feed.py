@@ -96,7 +96,8 @@ class JournalFeed:
     async def _wait(self) -> None:
         """Wait until the journal grows; without inotify, or without a journal yet, for a moment."""
         if self._notifier is None and self._descriptor is not None:
-            self._notifier = Notifier(self._path)
+            self._notifier = Notifier()
+            self._notifier.watch(self._path)
         descriptor = self._notifier.descriptor if self._notifier is not None else None
         if descriptor is None:
             await asyncio.sleep(0.05)

@@ -66,7 +66,7 @@ async def test_tui_subscription(scratch: Scratch, monkeypatch: pytest.MonkeyPatc
     async with opened(app) as pilot:
         await start_loop(pilot)
         await until(pilot, lambda: "This takes long." in text_of(app))
-        assert "▶ 2 Tests" in text_of(app)
+        assert "► 2 Tests" in text_of(app)
         assert "I begin with the loop." not in text_of(app)
         await pilot.press("left")
         await until(pilot, lambda: "I begin with the loop." in text_of(app))

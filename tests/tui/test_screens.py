@@ -169,13 +169,13 @@ async def test_calls_fold(scene: Scene) -> None:
     app, client = quiet(scene)
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.running))
-        await until(pilot, lambda: "▸ edit tests/conftest.py" in text_of(app))
+        await until(pilot, lambda: "► edit tests/conftest.py" in text_of(app))
         assert "1 replacement" not in text_of(app)
         await pilot.press("f")
         await until(pilot, lambda: "1 replacement" in text_of(app))
         await pilot.press("f", "n", "enter")
-        await until(pilot, lambda: "▾" in text_of(app))
-        assert text_of(app).count("▾") == 1
+        await until(pilot, lambda: "▼" in text_of(app))
+        assert text_of(app).count("▼") == 1
 
 
 async def test_walking_the_stories(scene: Scene) -> None:
@@ -183,7 +183,7 @@ async def test_walking_the_stories(scene: Scene) -> None:
     app, client = quiet(scene)
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.running))
-        await until(pilot, lambda: "▶ 2 Check requests" in text_of(app))
+        await until(pilot, lambda: "► 2 Check requests" in text_of(app))
         await pilot.press("left")
         await until(pilot, lambda: "✓ 1 Tokens" in text_of(app) and "token store" in text_of(app))
         scene.write(*said("2", 3, ToolUse(tool="read", summary="elsewhere.py")))
@@ -282,7 +282,7 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
     app = make_app(scratch, monkeypatch)
     try:
         async with opened(app) as pilot:
-            await until(pilot, lambda: f"▶ {SCRATCH_CHANGE}  in worktree {other.name}" in text_of(app))
+            await until(pilot, lambda: f"► {SCRATCH_CHANGE}  in worktree {other.name}" in text_of(app))
             await pilot.press("home")
             await until(pilot, lambda: f"runs in {other}"[:40] in text_of(app))
             await pilot.press("enter")

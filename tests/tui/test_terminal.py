@@ -41,8 +41,8 @@ def test_select_preview_run_watch_and_quit(scratch: Scratch) -> None:
     two_stories(scratch, [*FIRST[:-1], {"sleep": 1}, FIRST[-1]], [{"sleep": 1}, *SECOND])
     with terminal(scratch) as at:
         open_and_run(at, "--harness", "scripted")
-        at.until_shown("▶ 1 Loop")
-        at.until_shown("✓ 1", "▶ 2 Tests")
+        at.until_shown("► 1 Loop")
+        at.until_shown("✓ 1", "► 2 Tests")
         at.until_shown("result", "all stories are complete")
         assert at.flag("alternate_on") == "1"
         at.keys("q")

@@ -11,8 +11,8 @@ from spool.tui.progress import LoopProgress, Mark
 STATUS_STYLES = {"running": "bold cyan", "done": "green", "stuck": "bold red", "stopped": "yellow"}
 MARKS = {
     Mark.DONE: ("✓", "green"),
-    Mark.RUNNING: ("▶", "bold cyan"),
-    Mark.FAILED: ("✗", "bold red"),
+    Mark.RUNNING: ("►", "bold cyan"),
+    Mark.FAILED: ("!", "bold red"),
     Mark.WAITING: ("·", "dim"),
 }
 

@@ -137,7 +137,7 @@ class Painter:
             case Form.TEXT:
                 return self._lines(Text(block.text, style="", overflow="fold"), style, block.indent)
             case Form.LINE:
-                mark = ("▾ " if opened else "▸ ") if block.head else ""
+                mark = ("▼ " if opened else "► ") if block.head else ""
                 return self._lines(Text(mark + block.text, overflow="fold"), style, block.indent)
             case Form.RULE:
                 text = Text(f"── {block.text} ", style="bold", overflow="fold")

@@ -101,7 +101,7 @@ class LiveView:
             case Message():
                 self._speak(said)
             case ToolUse():
-                self._say(f"  ▸ {words.tool(said)}", "blue")
+                self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
                 self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():

@@ -14,7 +14,6 @@ from textual.widgets import Static
 _EVERYWHERE = (
     ("?", "this help"),
     ("t", "the other theme, light or dark"),
-    ("Up, Down, PgUp, PgDn", "scroll"),
 )
 
 

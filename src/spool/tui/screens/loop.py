@@ -40,8 +40,9 @@ class LoopScreen(SpoolScreen):
     KEYS = (
         ("Left, Right", "walk the stories, away from the running one"),
         ("Tab, Shift-Tab", "walk the tabs"),
+        ("Up, PgUp, Home", "scroll; the end is no longer followed"),
         ("End", "go to the end, and follow it"),
-        ("n, p", "mark the next or previous call or file"),
+        ("n, p", "mark the next or previous call, or file"),
         ("Enter, click", "fold or unfold it"),
         ("f", "fold or unfold all"),
         ("a", "add a note for the next iteration"),

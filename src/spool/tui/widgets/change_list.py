@@ -77,7 +77,7 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
     """Return the line of one change, fitted to the width."""
     name, title, activity = _widths(width)
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append("▶ " if row.running else "  ", "bold cyan")
+    text.append("► " if row.running else "  ", "bold cyan")
     text.append(fitted(row.id, name) + " ", "bold" if row.running else "")
     if title:
         said = f"in worktree {row.elsewhere.rpartition('/')[2]}" if row.elsewhere else row.title

@@ -21,7 +21,7 @@ from spool.host.files import FILE_MODE, make_folder
 from spool.host.identity import is_alive
 from spool.host.records import encoded
 
-_LOOKS = 100
+_LOOKS, _LOOK_S = 300, 0.01
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +49,7 @@ def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
 def _one(path: Path, holder: Holder) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _refusal(descriptor) from None
+        _take(descriptor)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, encoded(holder), 0)
         yield
@@ -61,18 +58,24 @@ def _one(path: Path, holder: Holder) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _refusal(descriptor: int) -> LockedError:
+def _take(descriptor: int) -> None:
+    """Take the lock, unless a living runner has it.
+
+    A winner may not have written its name yet. And a runner that was killed while it started a command leaves its lock
+    to that child, until the child becomes another program.
+    """
     for _ in range(_LOOKS):
-        other = _named(descriptor)
-        if other is None:  # the winner has not written its name yet
-            time.sleep(0.01)
-            continue
-        return LockedError(
-            f"a loop on '{other.change}' already runs in {other.directory} "
-            f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
-            hint=f"watch it with: {_status_command(other)}",
-        )
-    return LockedError("another loop already runs here")
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if other := _named(descriptor):
+            raise LockedError(
+                f"a loop on '{other.change}' already runs in {other.directory} "
+                f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
+                hint=f"watch it with: {_status_command(other)}",
+            )
+        time.sleep(_LOOK_S)
+    raise LockedError("another loop already runs here")
 
 
 def _named(descriptor: int) -> Holder | None:

@@ -33,14 +33,14 @@ def two_stories(scratch: Scratch, *iterations: list[dict[str, Any]]) -> None:
     scratch.git("commit", "--quiet", "--message", "two stories")
 
 
-def make_app(scratch: Scratch, patch: pytest.MonkeyPatch, **flags: Any) -> SpoolApp:
+def make_app(scratch: Scratch, patch: pytest.MonkeyPatch, *, fresh: bool = False, **flags: Any) -> SpoolApp:
     """Return the app as `spool tui` would open it in the scratch project."""
     for name in os.environ:
         patch.delenv(name)
     for name, value in scratch.env.items():
         patch.setenv(name, value)
     project = find_project(scratch.root)
-    return SpoolApp(LocalClient(project, load_settings(project.root, {"harness": "scripted", **flags})))
+    return SpoolApp(LocalClient(project, load_settings(project.root, {"harness": "scripted", **flags}), fresh=fresh))
 
 
 @asynccontextmanager

@@ -1,9 +1,11 @@
 """The keys of each screen, with Textual's pilot and journals of real events."""
 
 import asyncio
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from textual.widgets import Input
 
@@ -11,10 +13,12 @@ from spool.cli.tui_client import LocalClient
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
+from spool.host.identity import start_time
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.client import LoopRef
 from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.screens.selection import SelectionScreen
@@ -26,7 +30,18 @@ from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
 from tests.support import Scratch
 from tests.tui.scene import CHANGE, Scene, finished, half_way, make_scene, said
-from tests.tui.support import alive, hit, make_app, opened, run_state, start_loop, text_of, two_stories, until
+from tests.tui.support import (
+    alive,
+    hit,
+    make_app,
+    opened,
+    run_events,
+    run_state,
+    start_loop,
+    text_of,
+    two_stories,
+    until,
+)
 
 
 class QuietClient(LocalClient):
@@ -53,6 +68,11 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return make_scene(tmp_path)
+
+
+def driven_by(scene: Scene, runner: subprocess.Popen[bytes]) -> LoopRef:
+    """Return the loop, as if this process were its runner."""
+    return msgspec.structs.replace(scene.loop, pid=runner.pid, start_time=start_time(runner.pid) or "")
 
 
 def quiet(scene: Scene) -> tuple[SpoolApp, QuietClient]:
@@ -97,18 +117,32 @@ async def test_settings_are_checked_and_used(scene: Scene) -> None:
         await app.push_screen(PreviewScreen(client, CHANGE))
         await pilot.press("shift+tab")
         await until(pilot, lambda: "Max retries" in text_of(app))
-        app.screen.query_one("#max_retries", Input).value = "many"
+        await pilot.press("down", "down", "down", *"many")
         await until(pilot, lambda: "max_retries is wrong" in text_of(app))
         await pilot.press("escape", "R")
         assert client.asked == []
-        app.screen.query_one("#max_retries", Input).value = "7"
-        app.screen.query_one("#idle_timeout", Input).value = "90s"
-        app.screen.query_one("#allow_all").toggle()  # type: ignore[attr-defined]
+        await pilot.press("down", "down", "down", "ctrl+a", "ctrl+k", "7")  # a field that is gone into is not selected
+        await pilot.press("down", "down", "ctrl+a", "ctrl+k", *"90s")
+        await pilot.press("down", "down", "space")
         await until(pilot, lambda: "wrong" not in text_of(app))
-        await pilot.press("R")
+        await pilot.press("escape", "R")
         await until(pilot, lambda: client.asked)
     asked = client.asked[0][1]
     assert (asked.max_retries, asked.idle_timeout, asked.allow_all) == (7, 90.0, True)
+
+
+async def test_keys_work_in_the_settings_until_one_goes_into_a_field(scene: Scene) -> None:
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(PreviewScreen(client, CHANGE))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "Max retries" in text_of(app))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Keys (Esc closes this)" in text_of(app))
+        await pilot.press("escape", "down", "q", "question_mark")
+        await until(pilot, lambda: "q?" in app.screen.query_one("#harness", Input).value)
+        await pilot.press("escape", "q")
+    assert not app.is_running
 
 
 async def test_attaching_replays_and_follows(scene: Scene) -> None:
@@ -307,7 +341,8 @@ async def test_a_loop_that_cannot_start_says_why(scratch: Scratch, monkeypatch: 
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
         await app.push_screen(PreviewScreen(app._client, SCRATCH_CHANGE))
         await pilot.press("R")
-        await until(pilot, lambda: "did not start" in text_of(app))
+        await until(pilot, lambda: "did not start" in text_of(app) and isinstance(app.screen, PreviewScreen))
+        await pilot.press("escape")
         await until(pilot, lambda: "running; Enter attaches" in text_of(app))
         assert alive(runner)
         await pilot.press("enter")
@@ -361,6 +396,90 @@ async def test_a_finished_story_still_shows_what_it_changed(scratch: Scratch, mo
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
 
 
+async def test_a_fresh_loop_shows_nothing_of_the_old_one(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_stories(scratch, [{"say": "The old run."}, {"promise": "FAILED: no"}])
+    assert scratch.run("--harness", "scripted", "--max-retries", "0").returncode == 1
+    scratch.script([{"say": "The new run."}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch, fresh=True)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "The new run." in text_of(app))
+        assert "The old run." not in text_of(app)
+        assert "running" in text_of(app)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_settings_reach_the_runner(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    (scratch.root / ".spool/config.toml").write_text('model = "from-the-file"\nallow_all = true\n')
+    two_stories(scratch, [{"say": "Hello."}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch, model="", allow_all=False, commit_stories=True, idle_timeout=77.0)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "Hello." in text_of(app))
+        runner = Path(f"/proc/{run_state(scratch)['runner']['pid']}/cmdline").read_bytes().decode().split("\0")
+        assert "--commit-stories" in runner
+        assert "--allow-all" not in runner
+        assert (runner[runner.index("--model") + 1], runner[runner.index("--idle-timeout") + 1]) == ("", "77")
+        assert run_events(scratch, "RunStarted")[0]["model"] is None
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_a_note_is_not_disturbed_by_the_end(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        runner = subprocess.Popen(["sleep", "600"])
+        await app.push_screen(LoopScreen(client, driven_by(scene, runner)))
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        await pilot.press("a", *"half a no")
+        scene.write(*finished())
+        runner.kill()
+        runner.wait()
+        await pilot.pause(1.0)
+        assert isinstance(app.screen, NoteScreen)
+        await pilot.press(*"te", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen) and "all stories are complete" in text_of(app))
+    assert "half a note" in scene.folder.context()
+
+
+async def test_an_open_result_goes_on_to_the_end(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        runner = subprocess.Popen(["sleep", "600"])
+        await app.push_screen(LoopScreen(client, driven_by(scene, runner)))
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        await pilot.press("s")
+        await until(pilot, lambda: "running · 1 of 3 stories" in text_of(app))
+        scene.write(*finished())
+        runner.kill()
+        runner.wait()
+        await until(pilot, lambda: "done · 3 of 3 stories" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, LoopScreen) and "q Back" in text_of(app))
+        await pilot.pause(0.5)
+        assert isinstance(app.screen, LoopScreen)
+
+
+async def test_the_log_has_both_streams_and_comes_back(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_stories(scratch, [{"stderr": "to the other stream\n"}, {"print": "raw output\n"}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "raw output" in text_of(app))
+        await pilot.press("tab", "tab")
+        for _ in range(2):
+            await until(pilot, lambda: "to the other stream" in text_of(app) and "raw output" in text_of(app))
+            await pilot.press("right")
+            await until(pilot, lambda: "nothing has been printed yet" in text_of(app))
+            await pilot.press("escape")
+        await until(pilot, lambda: "standard error" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
 async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     scratch.script([{"say": "I loop."}, {"sleep": 600}])
     runner = scratch.start("ralph", "Go", "--change", SCRATCH_CHANGE, "--harness", "scripted")
@@ -369,7 +488,9 @@ async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch
         async with opened(app) as pilot:
             await until(pilot, lambda: "running; Enter attaches" in text_of(app))
             await pilot.press("enter")
-            await until(pilot, lambda: "I loop." in text_of(app) and "The whole change" in text_of(app))
+            await until(pilot, lambda: "I loop." in text_of(app) and "► The whole change" in text_of(app))
+            await pilot.press("shift+tab")
+            await until(pilot, lambda: "○ 1.1" in text_of(app) and "iteration 1: running" in text_of(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
             assert runner.wait(10) == 130

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 
 import pytest
 
@@ -122,6 +123,57 @@ def test_agent_output_cannot_act_on_the_terminal(scratch: Scratch) -> None:
         at.until_shown("[bold]")
         at.keys("q")
         at.until_shown("Spool · changes")
+
+
+def test_texts_of_the_project_cannot_act_on_the_terminal(scratch: Scratch) -> None:
+    evil = "\x1b]2;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[2J\x1b[5;5Hgotcha"
+    two_stories(scratch, ENDLESS)
+    (scratch.change / "proposal.md").write_text(f"# Title {evil}\n\n{evil}\n")
+    (scratch.root / ".spool/config.toml").write_text('model = "a\\u001b]2;owned\\u0007b"\n')
+    with terminal(scratch) as at:
+        at.tmux("set-option", "-s", "set-clipboard", "on")
+        title = at.flag("pane_title")
+        at.spool("tui", "--harness", "scripted")
+        at.until_shown("Spool · changes", "Title", "gotcha")
+        at.keys("Enter")
+        at.until_shown("Proposal", "Title", "gotcha")
+        at.keys("BTab")
+        at.until_shown("Model", "ab")
+        assert "Spool · " in at.text()
+        assert at.flag("pane_title") == title
+        assert "owned" not in at.tmux("list-buffers")
+        at.keys("q")
+        at.until(lambda: restored(at))
+
+
+def test_a_terminal_that_goes_away_takes_the_screen_with_it(scratch: Scratch) -> None:
+    two_stories(scratch, [{"print": f"line {number}\n"} for number in range(2_000)] + ENDLESS)
+    with terminal(scratch, width=200, height=60) as at:
+        at.tmux("new-session", "-d", "-s", "other")  # keeps the server
+        open_and_run(at, "--harness", "scripted")
+        at.until_shown("line 1")
+        screen, runner = at.screen_pid(), run_state(scratch)["runner"]["pid"]
+        at.tmux("kill-session", "-t", "spool")
+        give_up_at = time.monotonic() + 30
+        while alive(screen):
+            assert time.monotonic() < give_up_at, "the screen outlives its terminal"
+            time.sleep(0.05)
+        assert alive(runner)
+    os.kill(runner, signal.SIGTERM)
+
+
+def test_ctrl_z_gives_the_terminal_back_until_fg(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    with terminal(scratch) as at:
+        at.type("bash", "--norc", "-i")  # a shell with jobs
+        at.spool("tui", "--harness", "scripted")
+        at.until_shown("Spool · changes", CHANGE)
+        at.keys("C-z")
+        at.until(lambda: restored(at))
+        at.type("fg")
+        at.until_shown("Spool · changes", CHANGE)
+        at.keys("q")
+        at.until(lambda: restored(at))
 
 
 def test_no_colour_with_no_color(scratch: Scratch) -> None:

@@ -133,7 +133,10 @@ class _Run:
         job = self._job
         repository = await find_repository(job.project.root, timeout_s=job.settings.command_timeout)
         if job.needs_git and isinstance(repository, NoRepository):
-            raise SpoolError(f"spool {job.door} needs git: {repository.why}", hint="git init, or use spool ralph")
+            raise SpoolError(
+                f"spool {job.door} needs git: {repository.why}",
+                hint="install git or run git init; spool ralph works without",
+            )
         folder = open_folder(job.project, job.door, job.change_id, repository)
         # The views outlive the locks: a reader that stands still holds up what is shown, not the next run.
         with ExitStack() as views, self._locked(repository):

@@ -17,6 +17,7 @@ from spool.errors import UsageError
 from spool.sources.project import find_project
 
 _SHARED = {*NAMES, "fresh"} - {"stream"}
+_PATIENCE_S = 2.0
 _EXAMPLES = (
     "spool tui",
     "spool tui add-auth --harness claude --allow-all",
@@ -40,7 +41,8 @@ tui.params[1:1] = [param for param in run.params if param.name in _SHARED]
 
 def show(query: str | None, given: Mapping[str, Any]) -> int:
     """Open the screen and return the exit code."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+    # Textual draws on standard error.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError("the screen needs a terminal", hint="spool run CHANGE does the same work without one")
     project = find_project(Path.cwd())
     change = project.resolve(query) if query is not None else None
@@ -60,10 +62,21 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
 def _run(app: Any) -> int:
     import asyncio
     import signal
+    import threading
 
     async def open_screen() -> None:
+        loop = asyncio.get_running_loop()
+
+        def leave(signum: int, _: object) -> None:
+            # A terminal that is gone takes no more output, and the screen may wait for it for ever: then it is the
+            # guard that cleans up.
+            last = threading.Timer(_PATIENCE_S, os._exit, (128 + signum,))
+            last.daemon = True
+            last.start()
+            loop.call_soon_threadsafe(partial(app.exit, return_code=128 + signum))
+
         for signum in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(signum, partial(app.exit, return_code=128 + signum))
+            signal.signal(signum, leave)
         await app.run_async()
 
     asyncio.run(open_screen())

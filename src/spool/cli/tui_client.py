@@ -6,13 +6,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+import click
+
 from spool.cli.loops_here import rows
+from spool.cli.run import run
 from spool.domain.prompt import StoryPrompt, build_story_prompt
-from spool.domain.settings import Layer, Settings, merge
+from spool.domain.settings import NAMES, Layer, Settings, merge
 from spool.domain.story import StoryList, parse_stories
 from spool.domain.text import clean
 from spool.domain.verdict import Status
@@ -30,7 +34,7 @@ from spool.tui.client import Batch, ChangeRow, Diff, FileDiff, LoopRef, Placed, 
 
 _LARGEST_CONTEXT = 1 << 20
 _SAID = 4_096
-_FLAGS = ("harness", "model", "max_retries", "on_resume", "iteration_timeout", "idle_timeout", "command_timeout")
+_OPTIONS = [one for one in run.params if isinstance(one, click.Option) and one.name in NAMES]
 
 
 class LocalClient:
@@ -96,8 +100,7 @@ class LocalClient:
 
     async def start(self, change: str, settings: Settings) -> LoopRef:
         """Start a runner in a session of its own: what happens to the screen does not happen to it."""
-        words = [word for name in _FLAGS for word in _flag(name, getattr(settings, name))]
-        words += ["--allow-all"] * settings.allow_all + ["--commit-stories"] * settings.commit_stories
+        words = [word for option in _OPTIONS for word in _words(option, getattr(settings, option.name or ""))]
         words += ["--fresh"] * self._fresh
         self._fresh = False
         # A file and no pipe: a runner outlives its screen, and a pipe without a reader would break it.
@@ -210,7 +213,7 @@ class LocalFeed:
     def __init__(self, loop: LoopRef, started: tuple[subprocess.Popen[bytes], IO[bytes]] | None) -> None:
         self._loop = loop
         self._started = started
-        self._feed = JournalFeed(_folder_of(loop).path, self._alive)
+        self._feed = JournalFeed(_folder_of(loop).path, self._alive, self._ready)
 
     async def next(self) -> Batch:
         """Wait until there is more, or until a moment has passed, and return it."""
@@ -227,13 +230,13 @@ class LocalFeed:
         """Return the events of a part of the journal that has been read before."""
         return list(map(_placed, await self._feed.page(start, stop)))
 
-    async def log_size(self, iteration: int) -> int:
-        """Return how much an iteration's agent has printed."""
-        return await self._feed.log_size(iteration)
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
+        return await self._feed.log_sizes(iteration)
 
-    async def log(self, iteration: int, start: int, stop: int) -> bytes:
-        """Return a part of what an iteration's agent printed."""
-        return await self._feed.log(iteration, start, stop)
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of what an iteration's agent printed, on `err` or `out`."""
+        return await self._feed.log(iteration, stream, start, stop)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -243,6 +246,15 @@ class LocalFeed:
         if self._started is not None:
             self._started[0].poll()  # collect it, or it stays a zombie
         return bool(self._loop.start_time) and start_time(self._loop.pid) == self._loop.start_time
+
+    def _ready(self) -> bool:
+        """Whether a runner that was just started has taken its folder over, or will not do so any more."""
+        if self._started is None or not self._alive():
+            return True
+        with suppress(SpoolError, OSError):
+            state = _folder_of(self._loop).load()
+            return state is not None and state.runner.pid == self._loop.pid
+        return False
 
     def _said(self) -> str:
         if self._started is None or not self._started[0].returncode:
@@ -264,14 +276,14 @@ def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:
     return 1 if fresh else max(state.iteration if state else 0, folder.last_iteration()) + 1
 
 
-def _flag(name: str, value: object) -> list[str]:
-    return (
-        []
-        if value is None
-        else [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
-    )
+def _words(option: click.Option, value: object) -> list[str]:
+    """Return what says a setting on a command line; an empty value says that there is none, whatever a file sets."""
+    if option.is_flag:
+        return [option.opts[0]] if value else []
+    return [option.opts[0], "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)]
 
 
 def _switched_off(settings: Settings) -> dict[str, str]:
     """Return what only a variable can say: flags can switch on, but not off what a file switches on."""
-    return {f"SPOOL_{name.upper()}": "false" for name in ("allow_all", "commit_stories") if not getattr(settings, name)}
+    flags = [option.name for option in _OPTIONS if option.is_flag and option.name]
+    return {f"SPOOL_{name.upper()}": "false" for name in flags if not getattr(settings, name)}

@@ -55,6 +55,7 @@ class StoryProgress(_Event, frozen=True, kw_only=True, tag="StoryProgress"):
     total: int
     completed: int
     attempt: int = 1
+    max_attempts: int | None = None
 
 
 class StoryEvent(_Event, frozen=True, kw_only=True, tag="StoryEvent"):

@@ -116,6 +116,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
         raise UsageError(f"{layer.origin} sets '{one_line(name, 60)}', which is no setting", hint=hint)
     try:
+        if name == "model" and raw == "":  # no model, whatever a layer below says
+            return None
         if name in DURATIONS:
             return seconds(raw)
         if _TYPES[name] is bool:

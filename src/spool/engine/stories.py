@@ -263,6 +263,7 @@ class StoryPlan:
                 total=self.story.total,
                 completed=self.story.completed,
                 attempt=self.story.attempt,
+                max_attempts=self._max_retries + 1,
             )
         )
 

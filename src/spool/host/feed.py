@@ -23,10 +23,12 @@ Row = tuple[int, int, Event]
 class JournalFeed:
     """Follows a journal that may not be there yet."""
 
-    def __init__(self, folder: Path, alive: Callable[[], bool]) -> None:
+    def __init__(self, folder: Path, alive: Callable[[], bool], ready: Callable[[], bool] = lambda: True) -> None:
         self._path = folder / "journal.jsonl"
         self._logs = folder / "logs"
         self._alive = alive
+        self._ready = ready
+        """Whether the journal is the runner's: one that begins anew puts the old one aside first."""
         self._descriptor: int | None = None
         self._notifier: Notifier | None = None
         self.offset = 0
@@ -47,13 +49,13 @@ class JournalFeed:
         """Return the events of a part of the journal."""
         return await asyncio.to_thread(lambda: list(_rows(self._part(start, stop), start)))
 
-    async def log_size(self, iteration: int) -> int:
-        """Return how much an agent has printed."""
-        return await asyncio.to_thread(self._log_size, iteration)
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return how much an agent has printed: on standard error, and on standard output."""
+        return await asyncio.to_thread(lambda: (self._log_size(iteration, "err"), self._log_size(iteration, "out")))
 
-    async def log(self, iteration: int, start: int, stop: int) -> bytes:
-        """Return a part of what an agent has printed."""
-        return await asyncio.to_thread(self._log_part, iteration, start, stop)
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of what an agent has printed, on `err` or `out`."""
+        return await asyncio.to_thread(self._log_part, iteration, stream, start, stop)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -84,6 +86,8 @@ class JournalFeed:
 
     def _open(self) -> bool:
         with suppress(FileNotFoundError):
+            if not self._ready():
+                return False
             self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             return True
         return False
@@ -112,19 +116,19 @@ class JournalFeed:
         if self._notifier is not None:
             self._notifier.drain()
 
-    def _log_size(self, iteration: int) -> int:
+    def _log_size(self, iteration: int, stream: str) -> int:
         with suppress(OSError):
-            return self._log(iteration).stat().st_size
+            return self._log(iteration, stream).stat().st_size
         return 0
 
-    def _log_part(self, iteration: int, start: int, stop: int) -> bytes:
-        with suppress(OSError), self._log(iteration).open("rb") as file:
+    def _log_part(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        with suppress(OSError), self._log(iteration, stream).open("rb") as file:
             file.seek(start)
             return file.read(stop - start)
         return b""
 
-    def _log(self, iteration: int) -> Path:
-        return self._logs / f"{iteration:04d}.out"
+    def _log(self, iteration: int, stream: str) -> Path:
+        return self._logs / f"{iteration:04d}.{stream}"
 
 
 def _rows(data: bytes, start: int) -> Iterator[Row]:

@@ -1,11 +1,12 @@
 """The application: holds the client, the themes and the screens, and nothing else."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from textual.app import App
 from textual.binding import BindingType
 
+from spool.domain.text import clean
 from spool.tui.client import Client
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
@@ -42,9 +43,13 @@ class SpoolApp(App[None]):
 
     def on_mount(self) -> None:
         """Open the first screen, and the change that was asked for."""
-        self.push_screen(SelectionScreen(self._client))
+        self.push_screen(SelectionScreen(self._client, self._change))
         if self._change is not None:
             self.push_screen(PreviewScreen(self._client, self._change))
+
+    def notify(self, message: str, **how: Any) -> None:
+        """Show a notice; whatever text it tells can do nothing to the terminal."""
+        super().notify(clean(message), **{**how, "markup": False})
 
     def action_theme(self) -> None:
         """Switch between light and dark."""

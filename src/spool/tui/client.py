@@ -102,12 +102,12 @@ class Feed(Protocol):
         """Return the events of a part of the journal that has been read before."""
         ...
 
-    async def log_size(self, iteration: int) -> int:
-        """Return how much an iteration's agent has printed."""
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
         ...
 
-    async def log(self, iteration: int, start: int, stop: int) -> bytes:
-        """Return a part of what an iteration's agent printed."""
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of what an iteration's agent printed, on `err` or `out`."""
         ...
 
     def close(self) -> None:

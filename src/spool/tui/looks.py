@@ -69,10 +69,10 @@ def figures(progress: LoopProgress, now: datetime, width: int) -> str:
 def _figures(progress: LoopProgress, now: datetime, iteration: str, attempt: str, tokens: str) -> list[str]:
     parts = [f"{iteration}{progress.iteration}"]
     if progress.current is not None:
-        most = f" of {progress.max_retries + 1}" if progress.max_retries is not None else ""
+        most = f" of {progress.max_attempts}" if progress.max_attempts else ""
         parts.append(f"{attempt}{progress.attempt}{most}")
     if progress.started_at is not None:
-        parts.append(words.duration(max(0.0, ((progress.ended_at or now) - progress.started_at).total_seconds())))
+        parts.append(words.duration(progress.elapsed_s(now)))
     if progress.usage.tokens is not None:
         parts.append(f"{words.tokens(progress.usage.tokens)}{tokens}")
     if progress.usage.cost_usd is not None:

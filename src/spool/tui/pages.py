@@ -4,8 +4,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from spool.domain.stream import Message
-from spool.tui.blocks import Block, cut, long_text, plain, said_in, transcribe
+from spool.domain.stream import Message, ToolResult, ToolUse
+from spool.tui.blocks import Block, Form, Tone, cut, long_text, plain, said_in, transcribe
 from spool.tui.client import Feed, Placed
 
 EVENTS = 32
@@ -70,6 +70,7 @@ class StoryIndex:
         self._events = 0
         self._characters = 0
         self._open = False
+        self._calls: set[str] = set()
         self.version = 0
 
     @property
@@ -90,10 +91,13 @@ class StoryIndex:
         self._events += 1
         self._characters += len(text)
         said = said_in(placed.event)
-        # A message that goes on in the next event stays on one page as long as that is possible.
-        self._open = not self._full() or (
-            isinstance(said, Message) and said.partial and self._characters < 2 * CHARACTERS
-        )
+        if isinstance(said, ToolUse):
+            self._calls.add(said.call_id)
+        elif isinstance(said, ToolResult):
+            self._calls.discard(said.call_id)
+        # What goes on in the next event stays on one page as long as that is possible: a message, a call's result.
+        goes_on = bool(self._calls) or (isinstance(said, Message) and said.partial)
+        self._open = not self._full() or (goes_on and self._events < 2 * EVENTS and self._characters < 2 * CHARACTERS)
 
     def place(self, number: int) -> tuple[int, int, int, int]:
         """Return a page's part of the journal and, for a part of a long event, its characters."""
@@ -108,6 +112,7 @@ class StoryIndex:
         self._from.append(first)
         self._to.append(last)
         self._events = self._characters = 0
+        self._calls.clear()
         self._open = True
 
     def _add_long(self, placed: Placed, text: str) -> None:
@@ -144,29 +149,52 @@ class StoryPages:
 
 
 class LogPages:
-    """What an iteration's agent printed, byte by byte."""
+    """What an iteration's agent printed, byte by byte: standard error, if there is any, and then standard output."""
 
     def __init__(self, feed: Feed, iteration: int) -> None:
         self._feed = feed
         self.iteration = iteration
-        self.version = 0
+        self.errors = 0
+        self._output = 0
+
+    @property
+    def version(self) -> int:
+        """How many bytes there are now."""
+        return self.errors + self._output
 
     @property
     def count(self) -> int:
         """How many pages there are now."""
-        return -(-self.version // _BYTES)
+        return pages_in(self.errors) + pages_in(self._output)
 
     async def measure(self) -> None:
         """Find out how long it is now."""
-        self.version = await self._feed.log_size(self.iteration)
+        self.errors, self._output = await self._feed.log_sizes(self.iteration)
 
     async def load(self, number: int) -> list[Block]:
         """Return the lines that begin on a page; a line longer than a page is cut there."""
+        before = pages_in(self.errors)
+        if number < before:
+            head = [_label("standard error")] if number == 0 else []
+            return head + await self._page("err", number)
+        head = [_label("standard output")] if before and number == before else []
+        return head + await self._page("out", number - before)
+
+    async def _page(self, stream: str, number: int) -> list[Block]:
         at = number * _BYTES
-        data = await self._feed.log(self.iteration, at, at + 2 * _BYTES)
+        data = await self._feed.log(self.iteration, stream, at, at + 2 * _BYTES)
         begin = 0 if number == 0 else _after_line(data[:_BYTES])
         end = _BYTES + _after_line(data[_BYTES:]) if len(data) > _BYTES else len(data)
         return plain(data[begin:end].decode("utf-8", "replace"))
+
+
+def pages_in(size: int) -> int:
+    """Return how many pages of a log so many bytes take."""
+    return -(-size // _BYTES)
+
+
+def _label(text: str) -> Block:
+    return Block(text=text, form=Form.RULE, tone=Tone.STRONG)
 
 
 def _after_line(data: bytes) -> int:

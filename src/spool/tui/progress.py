@@ -11,7 +11,6 @@ from spool.domain.events import (
     Error,
     IterationEnded,
     IterationStarted,
-    Retrying,
     RunEnded,
     RunStarted,
     StopRequested,
@@ -91,15 +90,17 @@ class Spent:
 class LoopProgress:
     """Everything that the screens say about a loop."""
 
-    def __init__(self, change: str) -> None:
+    def __init__(self, change: str, *, whole: bool = False) -> None:
         self.change = change
+        self._whole = whole
+        """Whether the loop works on the change as a whole, without stories."""
         self.harness = ""
         self.model: str | None = None
         self.stories: dict[str, StoryView] = {}
         self.current: str | None = None
         self.iteration = 0
         self.attempt = 1
-        self.max_retries: int | None = None
+        self.max_attempts: int | None = None
         self.usage = Usage()
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
@@ -109,7 +110,15 @@ class LoopProgress:
         self.stop_pending = False
         self.warnings: deque[str] = deque(maxlen=_WARNINGS)
         self.charted: deque[Spent] = deque(maxlen=_CHARTED)
+        self._earlier_s = 0.0
+        self._heard_at: datetime | None = None
         self._listed: tuple[tuple[str, str, bool], ...] = ()
+
+    def elapsed_s(self, now: datetime) -> float:
+        """Return how long the loop has run, earlier runs and all."""
+        if self.started_at is None:
+            return 0.0
+        return self._earlier_s + max(0.0, ((self.ended_at or now) - self.started_at).total_seconds())
 
     @property
     def completed(self) -> int:
@@ -126,10 +135,11 @@ class LoopProgress:
         self.stories = {}
         for story_id, title, complete in listed:
             story = known.pop(story_id, None) or StoryView(story_id, title)
+            story.title = title
             if complete and story_id != self.current:
                 story.mark = Mark.DONE
             self.stories[story_id] = story
-        self.stories.update(known)
+        self.stories.update((name, one) for name, one in known.items() if one.pages.count)  # what happened, happened
         return True
 
     def fold(self, placed: Placed) -> None:
@@ -151,8 +161,6 @@ class LoopProgress:
                 self._save(event)
             case StoryDone():
                 self._named(event.story_id, event.title).mark = Mark.DONE
-            case Retrying():
-                self.max_retries = event.max_retries
             case IterationEnded():
                 self._end_iteration(event.record)
             case Waiting():
@@ -167,17 +175,22 @@ class LoopProgress:
                 self._end(event)
             case _:
                 pass
+        self._heard_at = event.at or self._heard_at
         self._story().pages.add(placed)
 
     def _begin(self, event: RunStarted) -> None:
         self.harness, self.model = event.harness, event.model
         self.iteration = event.iteration
+        if self._heard_at is not None:  # a run that was killed ended when it was heard of last
+            self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
         self.ended = self.error = self.waiting = None
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is Mark.FAILED:
                 story.mark = Mark.WAITING
+        if self._whole:
+            self._story().mark = Mark.RUNNING
 
     def _enter(self, event: StoryProgress) -> None:
         story = self._named(event.story_id, event.title)
@@ -187,7 +200,7 @@ class LoopProgress:
         if before_first is not None and story.pages.count == 0:
             story.pages = before_first.pages  # what was told before the first story began
         story.title, story.mark = event.title, Mark.RUNNING
-        self.current, self.attempt = event.story_id, event.attempt
+        self.current, self.attempt, self.max_attempts = event.story_id, event.attempt, event.max_attempts
 
     def _save(self, event: CheckpointSaved) -> None:
         for story in self.stories.values():
@@ -215,7 +228,8 @@ class LoopProgress:
 
     def _end(self, event: RunEnded) -> None:
         self.ended, self.ended_at, self.waiting = event, event.at, None
-        story = self.stories.get(self.current) if self.current is not None else None
+        current = WHOLE if self._whole else self.current
+        story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not Mark.DONE:
             if event.status is Status.DONE:
                 story.mark = Mark.DONE

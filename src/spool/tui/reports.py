@@ -3,26 +3,24 @@
 from collections.abc import Sequence
 
 from spool.domain import words
-from spool.domain.story import Story
+from spool.domain.story import StoryList
 from spool.domain.text import counted, one_line
 from spool.tui.blocks import Block, Form, Tone, markdown, plain
 from spool.tui.client import Diff, FileDiff
-from spool.tui.progress import Attempt, LoopProgress, StoryView
+from spool.tui.progress import WHOLE, Attempt, LoopProgress, StoryView
 
 _DONE = ("x", "X")
 _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}
 
 
-def info(progress: LoopProgress, view: StoryView, story: Story | None, scenarios: Sequence[str]) -> list[Block]:
+def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
     """Tell a story's tasks, its attempts with their reasons, and the scenarios."""
     found = [_heading("Tasks")]
-    if story is None:
-        found.append(_line("this loop works on the whole change", Tone.DIM))
-    else:
-        found += [_task(task.mark, f"{task.id} {task.text}") for task in story.tasks]
-    found += [_heading("Attempts"), *(_attempt(one) for one in view.attempts)]
-    if not view.attempts:
-        found.append(_line("none yet", Tone.DIM))
+    told = [story for story in stories.stories if view.id in (story.id, WHOLE)]
+    found += [_task(task.mark, f"{task.id} {task.text}") for story in told for task in story.tasks]
+    if not told:
+        found.append(_line("there are none in tasks.md now", Tone.DIM))
+    found += [_heading("Attempts" if view.id else "Iterations"), *_attempts(view)]
     if progress.warnings:
         found += [_heading("Warnings"), *(_line(one_line(text, 400), Tone.WARN) for text in progress.warnings)]
     if scenarios:
@@ -32,9 +30,7 @@ def info(progress: LoopProgress, view: StoryView, story: Story | None, scenarios
 
 def summary(view: StoryView) -> list[Block]:
     """Tell what became of a story: its attempts with their reasons, and the files they changed."""
-    found = [_heading(f"{view.id} {view.title}".strip()), *(_attempt(one) for one in view.attempts)]
-    if not view.attempts:
-        found.append(_line("not begun", Tone.DIM))
+    found = [_heading(f"{view.id} {view.title}".strip()), *_attempts(view)]
     return found + [_line(f"  {one_line(name, 400)}", Tone.PLAIN) for name in sorted(view.files)]
 
 
@@ -59,12 +55,9 @@ def _file(number: int, file: FileDiff) -> list[Block]:
     if not file.patch or file.added is None:
         why = "not text" if file.added is None else "too long to be shown here"
         return [head, *plain(why, tone=Tone.DIM, indent=2, fold=number)]
-    lines = [line for line in file.patch.splitlines() if not _is_header(line)]
-    return [head, *_coloured(lines, number)]
-
-
-def _is_header(line: str) -> bool:
-    return line.startswith(("diff --git", "index ", "--- ", "+++ ", "new file mode", "deleted file mode", "\\ No newl"))
+    hunks = file.patch.partition("\n@@")
+    lines = f"@@{hunks[2]}".splitlines() if hunks[1] else []
+    return [head, *_coloured([line for line in lines if not line.startswith("\\")], number)]
 
 
 def _coloured(lines: list[str], number: int) -> list[Block]:
@@ -85,10 +78,15 @@ def _task(mark: str, text: str) -> Block:
     return _line(f"{sign} {one_line(text, 300)}", Tone.GOOD if done else Tone.PLAIN)
 
 
-def _attempt(attempt: Attempt) -> Block:
+def _attempts(view: StoryView) -> list[Block]:
+    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [_line("not begun", Tone.DIM)]
+
+
+def _attempt(attempt: Attempt, *, whole: bool) -> Block:
+    place = f"iteration {attempt.iteration}" + ("" if whole else f", attempt {attempt.number}")
     if not attempt.outcome:
-        return _line(f"{attempt.number}: running (iteration {attempt.iteration})", Tone.CALL)
-    told = f"{attempt.number}: {attempt.outcome}, {words.duration(attempt.seconds)}, iteration {attempt.iteration}"
+        return _line(f"{place}: running", Tone.CALL)
+    told = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
     if attempt.reason:
         told += f" ({one_line(attempt.reason, 400)})"
     return _line(told, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)

@@ -30,6 +30,7 @@ class SpoolScreen(Screen[None]):
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("t", "app.theme", "Theme", show=False),
         Binding("ctrl+c", "leave", "Leave", show=False, priority=True),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, priority=True),
     ]
 
     def __init__(self, client: Client) -> None:
@@ -58,4 +59,4 @@ class SpoolScreen(Screen[None]):
     def complain(self, error: SpoolError) -> None:
         """Tell what went wrong, and what to do about it."""
         text = f"{error}\n{error.hint}" if error.hint else str(error)
-        self.notify(text, severity="error", markup=False, timeout=8)
+        self.notify(text, severity="error", timeout=8)

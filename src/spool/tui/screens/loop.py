@@ -8,7 +8,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Static
 
 from spool.domain import words
 from spool.domain.story import StoryList
@@ -16,13 +15,14 @@ from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
 from spool.tui.client import Client, LoopRef
-from spool.tui.looks import STATUS_STYLES, bar, state_of
 from spool.tui.progress import LoopProgress, StoryView
 from spool.tui.screens.base import SpoolScreen, spare_what_lives_long
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
 from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.line import Line
+from spool.tui.widgets.loop_title import LoopTitle
 from spool.tui.widgets.meter import Meter
 from spool.tui.widgets.story_strip import StoryStrip, Tile
 from spool.tui.widgets.story_tabs import StoryTabs
@@ -30,8 +30,13 @@ from spool.tui.widgets.tabbed import Tabbed
 
 _PAINT_S = 0.08
 _POLL_S = 1.0
-_BAR = 24
-_ROOMY = 80
+_SELECTION = 2
+"""How many screens there are when one looks at the selection: itself, and Textual's own below it."""
+_KEYS_AT_THE_END = (
+    Binding("q", "stop", "Back"),
+    Binding("s", "result", "Result"),
+    Binding("left", "walk(1)", "Story", key_display="←→"),
+)
 
 
 class LoopScreen(SpoolScreen):
@@ -39,6 +44,7 @@ class LoopScreen(SpoolScreen):
 
     KEYS = (
         ("Left, Right", "walk the stories, away from the running one"),
+        ("Esc", "back to the running story"),
         ("Tab, Shift-Tab", "walk the tabs"),
         ("Up, PgUp, Home", "scroll; the end is no longer followed"),
         ("End", "go to the end, and follow it"),
@@ -67,30 +73,32 @@ class LoopScreen(SpoolScreen):
         super().__init__(client)
         self._loop = loop
         self._feed = client.attach(loop)
-        self._progress = LoopProgress(loop.change)
+        self._progress = LoopProgress(loop.change, whole=loop.door != "run")
         self._stories = StoryList()
         self._scenarios: tuple[str, ...] = ()
         self._selected: str | None = None
         self._stop_key = StopKey()
         self._asked_at: float | None = None
         self._over = False
+        self._result_due = False
         self._painting = False
         self._replayed = 0.0
         self._opened_at = time.time()
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
-        yield Static(classes="title", id="name", markup=False)
+        yield LoopTitle(stories=self._loop.door == "run")
         with Container(id="body"):
             yield StoryStrip(id="stories")
             yield StoryTabs(self.client, self._loop, self._feed)
-        yield Static(id="message", markup=False)
+        yield Line(id="message")
         yield Meter()
-        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
+        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS], id="keys")
+        yield KeyLine([*_KEYS_AT_THE_END, *SpoolScreen.BINDINGS], id="end-keys")
 
     def on_mount(self) -> None:
         """Begin to follow the journal."""
-        self.query_one("#message").display = False
+        self.query_one("#message").display = self.query_one("#end-keys").display = False
         self.query_one("#agent-text").focus()
         self.run_worker(Bridge(self._feed, self._progress, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
@@ -118,11 +126,13 @@ class LoopScreen(SpoolScreen):
 
     @on(Bridge.Warning)
     def _warned(self, event: Bridge.Warning) -> None:
-        self.notify(event.text, severity="warning", markup=False)
+        self.notify(event.text, severity="warning")
 
     @on(Bridge.Over)
     def _ended(self, event: Bridge.Over) -> None:
         self._over = True
+        self.query_one("#keys").display = False
+        self.query_one("#end-keys").display = True
         self._finish(event)
 
     @work(exclusive=True, group="learn")
@@ -133,18 +143,24 @@ class LoopScreen(SpoolScreen):
             return
         began = self._progress.started_at
         if event.complaint and (began is None or began.timestamp() < self._opened_at):
-            self.app.notify(event.complaint, title="The loop did not start", severity="error", markup=False, timeout=10)
-            self._leave_to_selection()
+            self.app.notify(event.complaint, title="The loop did not start", severity="error", timeout=10)
+            self.app.pop_screen()
         elif self._asked_at is not None:
-            self.app.notify("The loop has stopped. Completed work is kept.", markup=False)
+            self.app.notify("The loop has stopped. Completed work is kept.")
             self._leave_to_selection()
-        elif self.is_current:
+        else:
+            self._result_due = not isinstance(self.app.screen, ResultScreen)  # one that is open tells the end itself
+            self.on_screen_resume()
+
+    def on_screen_resume(self) -> None:
+        """Show the result when the loop has ended, but not over a note that is being written."""
+        if self._result_due and self.app.screen is self:
+            self._result_due = False
             self.action_result()
 
     def _leave_to_selection(self) -> None:
-        while self.app.screen is not self and len(self.app.screen_stack) > 2:
+        while len(self.app.screen_stack) > _SELECTION:
             self.app.pop_screen()
-        self.app.pop_screen()
 
     def _tick(self) -> None:
         """Once a second: the clock, the boxes, and a stop that nobody answers."""
@@ -177,7 +193,7 @@ class LoopScreen(SpoolScreen):
         if not self.is_there:
             return
         view = self.view
-        self._paint_name()
+        self.query_one(LoopTitle).show(self._progress, over=self._over, replayed=self._replayed)
         tiles = [Tile(one.id, one.title, one.mark, len(one.attempts)) for one in self._progress.stories.values()]
         self.query_one(StoryStrip).show(tiles, view.id if view else "")
         self.query_one(Meter).show(self._progress)
@@ -186,29 +202,12 @@ class LoopScreen(SpoolScreen):
         elif self._asked_at is None:
             self._tell("")
         if view is not None:
-            self.query_one(StoryTabs).show(self._progress, view, self._stories.find(view.id), self._scenarios)
-
-    def _paint_name(self) -> None:
-        progress = self._progress
-        state = state_of(progress, over=self._over)
-        total = max(len(progress.stories), 1)
-        roomy = self.size.width >= _ROOMY
-        names = ["Spool"] * roomy + [self._loop.change] + [f"{progress.harness} {progress.model or ''}"] * roomy
-        text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(" · ".join(one_line(name, 60) for name in names if name.strip()) + " · ")
-        text.append(state, STATUS_STYLES.get(state, "bold yellow"))
-        if self._replayed and self._replayed < 1:
-            text.append(f" · reading {self._replayed:.0%}", "dim")
-        if self._loop.door == "run":
-            text.append("  ")
-            text.append_text(bar(progress.completed, total, _BAR if roomy else _BAR // 3))
-            text.append(f" {progress.completed} of {total}")
-        self.query_one("#name", Static).update(text, layout=False)
+            self.query_one(StoryTabs).show(self._progress, view, self._stories, self._scenarios)
 
     def _tell(self, message: str) -> None:
-        line = self.query_one("#message", Static)
+        line = self.query_one("#message", Line)
         line.display = bool(message)
-        line.update(one_line(message, 300), layout=False)
+        line.say(one_line(message, 300))
 
     @on(Tabbed.TabActivated)
     def _shown(self) -> None:
@@ -234,7 +233,7 @@ class LoopScreen(SpoolScreen):
 
     def action_result(self) -> None:
         """Show what has been done so far."""
-        self.app.push_screen(ResultScreen(self.client, self._progress, over=self._over), self._walk_to)
+        self.app.push_screen(ResultScreen(self._progress, lambda: self._over), self._walk_to)
 
     def _walk_to(self, story: str | None) -> None:
         if story is not None:
@@ -249,22 +248,25 @@ class LoopScreen(SpoolScreen):
         try:
             await self.client.add_context(self._loop, text)
         except (SpoolError, OSError) as error:
-            self.notify(str(error), severity="error", markup=False)
+            self.notify(str(error), severity="error")
             return
-        self.notify("The next iteration will read it.", markup=False)
+        self.notify("The next iteration will read it.")
 
     def action_detach(self) -> None:
         """Leave the loop alone."""
         if not self._over:
-            self.app.notify(f"{self._loop.change} goes on. Enter attaches to it again.", markup=False)
-        self.app.pop_screen()
+            self.app.notify(f"{self._loop.change} goes on. Enter attaches to it again.")
+        self._leave_to_selection()
 
     def action_back(self) -> None:
-        """Go back, if there is nothing left to decide."""
+        """Go back: to the running story, or out of a loop that has ended."""
         if self._over:
-            self.app.pop_screen()
+            self._leave_to_selection()
+        elif self._selected is not None:
+            self._selected = None
+            self._paint()
         else:
-            self.notify("d leaves the loop running, q stops it.", markup=False)
+            self.notify("d leaves the loop running, q stops it.")
 
     def action_leave(self) -> None:
         """Ctrl-C means what q means here."""
@@ -273,7 +275,7 @@ class LoopScreen(SpoolScreen):
     def action_stop(self) -> None:
         """Stop the loop; pressed again and again, leave at once."""
         if self._over:
-            self.app.pop_screen()
+            self._leave_to_selection()
             return
         pending = self._asked_at is not None or self._progress.stop_pending
         match self._stop_key.press(time.monotonic(), pending=pending):

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Input, Static, TabPane
+from textual.widgets import Checkbox, Input, TabPane
 
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
@@ -16,6 +16,7 @@ from spool.tui.pages import BlockPages
 from spool.tui.screens.base import SpoolScreen
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
@@ -29,7 +30,7 @@ class PreviewScreen(SpoolScreen):
     KEYS = (
         ("R", "start the loop"),
         ("Tab, Shift-Tab", "walk the tabs"),
-        ("Up, Down", "scroll; in the settings, walk the lines"),
+        ("Up, Down", "scroll; in the settings, walk the fields"),
         ("Esc", "back"),
         ("q", "quit"),
     )
@@ -39,6 +40,7 @@ class PreviewScreen(SpoolScreen):
         Binding("shift+tab", "step(-1)", "Previous tab", show=False, priority=True),
         Binding("escape", "back", "Back"),
         Binding("q", "leave", "Quit"),
+        Binding("down", "enter", "Into the fields", show=False),
     ]
 
     def __init__(self, client: Client, change: str) -> None:
@@ -49,8 +51,8 @@ class PreviewScreen(SpoolScreen):
 
     def compose(self) -> ComposeResult:
         """Make the tabs."""
-        yield Static(f"Spool · {one_line(self._change)}", classes="title", id="name", markup=False)
-        yield Static(id="notice", markup=False)
+        yield Line(f"Spool · {one_line(self._change)}", classes="title", id="name")
+        yield Line(id="notice")
         with Tabbed(initial="proposal"):
             for name, label in _TEXTS.items():
                 with TabPane(label, id=name):
@@ -74,12 +76,12 @@ class PreviewScreen(SpoolScreen):
             return
         if not self.is_there:
             return
-        self.query_one("#name", Static).update(f"Spool · {found.change} · {one_line(found.title)}")
-        notice = self.query_one("#notice", Static)
+        self.query_one("#name", Line).say(one_line(f"Spool · {found.change} · {found.title}"))
+        notice = self.query_one("#notice", Line)
         notice.display = bool(found.notice)
-        notice.update(one_line(found.notice, 300))
+        notice.say(one_line(found.notice, 300), layout=True)
         scenarios = [block for text in found.scenarios for block in markdown(text)]
-        self._text("proposal", markdown(found.proposal))
+        self._text("proposal", markdown(found.proposal) or [_none("this change has no proposal.md")])
         self._text("tasks", markdown(found.tasks) or [_none("this change has no tasks.md")])
         self._text("scenarios", scenarios or [_none("this change has no scenarios")])
         await self._show_prompt()
@@ -104,12 +106,17 @@ class PreviewScreen(SpoolScreen):
     def _shown(self, event: Tabbed.TabActivated) -> None:
         if event.pane.id != event.tabbed_content.active:
             return
-        if event.pane.id == "settings":
-            self.query_one("#harness", Input).focus()
+        if event.pane.id == "settings":  # no field yet: the keys of the last line are to work here too
+            self.set_focus(None)
             return
         if event.pane.id == "prompt":
             self._again()
         event.pane.query_one(PagedView).focus()
+
+    def action_enter(self) -> None:
+        """Go into the fields of the settings, which have no focus at first."""
+        if self.query_one(Tabbed).active == "settings":
+            self.query_one(SettingsForm).enter()
 
     @work(exclusive=True, group="prompt")
     async def _again(self) -> None:
@@ -127,7 +134,7 @@ class PreviewScreen(SpoolScreen):
 
     def action_back(self) -> None:
         """Go back to the list; from a field of the settings, first out of the field."""
-        if isinstance(self.focused, Input):
+        if isinstance(self.focused, Input | Checkbox):
             self.set_focus(None)
         else:
             self.app.pop_screen()
@@ -136,7 +143,7 @@ class PreviewScreen(SpoolScreen):
     async def action_start(self) -> None:
         """Start the loop and watch it."""
         if self._settings is None:
-            self.notify("The settings are not right yet.", severity="error", markup=False)
+            self.notify("The settings are not right yet.", severity="error")
             return
         if self._starting:
             return
@@ -147,7 +154,8 @@ class PreviewScreen(SpoolScreen):
             self._starting = False
             self.complain(error if isinstance(error, SpoolError) else SpoolError(str(error)))
             return
-        self.app.switch_screen(LoopScreen(self.client, loop))
+        self._starting = False
+        self.app.push_screen(LoopScreen(self.client, loop))
 
 
 def _none(text: str) -> Block:

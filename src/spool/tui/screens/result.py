@@ -1,5 +1,6 @@
 """What a loop has done: story by story, and in all."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -7,22 +8,24 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from spool.domain import words
 from spool.domain.text import counted, one_line
 from spool.tui import reports
-from spool.tui.client import Client
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
 from spool.tui.pages import BlockPages
 from spool.tui.progress import LoopProgress, Mark, StoryView
 from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
 """How many of them hold no figures."""
+_REFRESH_S = 1.0
 _FIXED = 46
 """What the columns beside the story take."""
 
@@ -45,33 +48,45 @@ class ResultScreen(Screen[str | None]):
         Binding("ctrl+c", "app.quit", "Quit", show=False),
     ]
 
-    def __init__(self, client: Client, progress: LoopProgress, *, over: bool) -> None:
+    def __init__(self, progress: LoopProgress, over: Callable[[], bool]) -> None:
         super().__init__()
-        self.client = client
         self._progress = progress
         self._over = over
+        self._shown: tuple[list[tuple[Text, ...]], Text] | None = None
 
     def compose(self) -> ComposeResult:
         """Make the verdict and the table."""
-        yield Static(f"Spool · {one_line(self._progress.change)} · result", classes="title", markup=False)
-        yield Static(self._verdict(), id="verdict")
+        yield Line(f"Spool · {one_line(self._progress.change)} · result", classes="title")
+        with VerticalScroll(id="verdict", can_focus=False):
+            yield Static(id="verdict-text")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
         yield PagedView(id="story-text")
         yield KeyLine(self.BINDINGS)
 
     def on_mount(self) -> None:
-        """Fill the table."""
+        """Fill the table, and fill it again while the loop goes on."""
         self.query_one(DataTable).focus()
+        self.set_interval(_REFRESH_S, self._show)
 
     def on_resize(self) -> None:
         """Lay the table out for the width."""
+        self._show()
+
+    def _show(self) -> None:
+        """Show what there is to tell now, if that is news."""
+        rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
+        verdict = self._verdict()
+        if (rows, verdict) == self._shown:
+            return
+        self._shown = (rows, verdict)
+        self.query_one("#verdict-text", Static).update(verdict)
         table: DataTable[Text] = self.query_one(DataTable)
         row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
         for place, name in enumerate(_COLUMNS):
             table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
-        for story in self._progress.stories.values():
-            table.add_row(*self._row(story, max(12, self.size.width - _FIXED)), key=story.id)
+        for story, cells in zip(self._progress.stories, rows, strict=True):
+            table.add_row(*cells, key=story)
         table.move_cursor(row=row)
 
     def _of_interest(self) -> int:
@@ -105,14 +120,13 @@ class ResultScreen(Screen[str | None]):
 
     def _verdict(self) -> Text:
         progress = self._progress
-        state = state_of(progress, over=self._over)
-        text = Text()
-        text.append(state, STATUS_STYLES.get(state, "bold"))
-        reason = progress.ended.reason if progress.ended else "its runner is gone" if self._over else ""
-        text.append(f": {one_line(reason, 400)}" if reason else "")
+        over = self._over()
+        state = state_of(progress, over=over)
+        text = Text.assemble((state, STATUS_STYLES.get(state, "bold")), (f" · {self._total()}", "dim"))
+        if reason := progress.ended.reason if progress.ended else "its runner is gone" if over else "":
+            text.append(f"\n{one_line(reason, 400)}")
         if progress.error is not None and progress.error.kept:
             text.append(f"\nKept: {one_line(progress.error.kept, 400)}", "yellow")
-        text.append(f"\n{self._total()}", "dim")
         return text
 
     def _total(self) -> str:
@@ -120,10 +134,9 @@ class ResultScreen(Screen[str | None]):
         stories = progress.stories.values()
         files = len({name for story in stories for name in story.files})
         attempts = sum(len(story.attempts) for story in stories)
-        parts = [f"{progress.completed} of {len(stories)} stories", counted(attempts, "attempt")]
+        parts = [f"{progress.completed} of {counted(len(stories), 'story', 'stories')}", counted(attempts, "attempt")]
         if progress.started_at is not None:
-            lasted = ((progress.ended_at or datetime.now(UTC)) - progress.started_at).total_seconds()
-            parts.append(words.duration(max(0.0, lasted)))
+            parts.append(words.duration(progress.elapsed_s(datetime.now(UTC))))
         return " · ".join([*parts, *words.spent(progress.usage), f"{counted(files, 'file')} changed"])
 
     def _row(self, story: StoryView, width: int) -> tuple[Text, ...]:

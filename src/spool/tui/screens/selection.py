@@ -5,8 +5,9 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
+from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.client import ChangeRow, Client
 from spool.tui.screens.base import SpoolScreen
@@ -14,6 +15,7 @@ from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.widgets.change_list import ChangeList, heading
 from spool.tui.widgets.key_line import KeyLine
+from spool.tui.widgets.line import Line
 
 _REFRESH_S = 1.0
 _FILTER_KEYS = (
@@ -41,17 +43,18 @@ class SelectionScreen(SpoolScreen):
         Binding("escape", "clear_filter", "Clear", show=False),
     ]
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, change: str | None = None) -> None:
         super().__init__(client)
+        self._change = change
         self._rows: list[ChangeRow] | None = None
 
     def compose(self) -> ComposeResult:
         """Make the list."""
-        yield Static("Spool · changes", classes="title", markup=False)
-        yield Static(id="columns", markup=False)
-        yield ChangeList(id="changes")
-        yield Static(_EMPTY, id="empty", markup=False)
-        yield Static(id="detail", markup=False)
+        yield Line("Spool · changes", classes="title")
+        yield Line(id="columns")
+        yield ChangeList(self._change, id="changes")
+        yield Line(_EMPTY, id="empty")
+        yield Line(id="detail")
         yield Input(placeholder="filter by id or title", id="filter")
         yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
         yield KeyLine(_FILTER_KEYS, id="filter-keys")
@@ -70,7 +73,7 @@ class SelectionScreen(SpoolScreen):
 
     def on_resize(self) -> None:
         """Fit the heading to the columns."""
-        self.query_one("#columns", Static).update(heading(self.query_one(ChangeList).scrollable_content_region.width))
+        self.query_one("#columns", Line).say(heading(self.query_one(ChangeList).scrollable_content_region.width))
 
     @work(exclusive=True)
     async def _read(self) -> None:
@@ -88,10 +91,11 @@ class SelectionScreen(SpoolScreen):
         changes = self.query_one(ChangeList)
         changes.show(shown)
         changes.display = bool(shown)
-        self.query_one("#columns", Static).update(heading(changes.scrollable_content_region.width))
-        empty = self.query_one("#empty", Static)
+        if shown:
+            self.query_one("#columns", Line).say(heading(changes.scrollable_content_region.width))
+        empty = self.query_one("#empty", Line)
         empty.display = not shown
-        empty.update(_EMPTY if not self._rows else "No change matches the filter. Esc shows all.")
+        empty.say(_EMPTY if not self._rows else "No change matches the filter. Esc shows all.", layout=True)
         self._tell(changes.row)
 
     def _tell(self, row: ChangeRow | None) -> None:
@@ -101,7 +105,7 @@ class SelectionScreen(SpoolScreen):
             where = f"runs in {row.elsewhere}" if row.elsewhere else "running"
             now = f"{where}; Enter attaches" if row.running else row.reason
             told = " · ".join(part for part in (row.title, now) if part)
-        self.query_one("#detail", Static).update(told, layout=False)
+        self.query_one("#detail", Line).say(one_line(told, 400))
 
     @on(ChangeList.OptionHighlighted)
     def _highlighted(self) -> None:
@@ -122,7 +126,7 @@ class SelectionScreen(SpoolScreen):
         """Look at what the last run of a change did."""
         row = self.query_one(ChangeList).row
         if row is None or row.loop is None:
-            self.notify("No loop has run for this change yet.", markup=False)
+            self.notify("No loop has run for this change yet.")
         else:
             self.app.push_screen(LoopScreen(self.client, row.loop))
 

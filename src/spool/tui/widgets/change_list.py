@@ -13,7 +13,7 @@ from spool.tui.client import ChangeRow
 from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
 
 _BAR = 10
-_WIDE = 80
+_WIDE = 72
 """From this width on there is room for titles and for the last activity."""
 
 
@@ -27,8 +27,10 @@ class ChangeList(OptionList):
             super().__init__()
             self.row = row
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, first: str | None = None, *, id: str | None = None) -> None:
         super().__init__(markup=False, id=id)
+        self._first = first
+        """The change that the cursor begins on."""
         self._rows: list[ChangeRow] = []
         self._shown = 0
 
@@ -47,7 +49,8 @@ class ChangeList(OptionList):
         now = datetime.now(UTC)
         self.clear_options()
         self.add_options(Option(line(row, width, now)) for row in rows)
-        places = [place for place, row in enumerate(rows) if before and _key(row) == _key(before)]
+        wanted = _key(before) if before else (self._first, "")
+        places = [place for place, row in enumerate(rows) if _key(row) == wanted]
         self.highlighted = (places or [0])[0] if rows else None
 
     def on_resize(self) -> None:

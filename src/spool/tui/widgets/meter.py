@@ -27,7 +27,7 @@ class Meter(Horizontal):
         """Make the parts."""
         yield Static(id="figures", markup=False)
         for name in ("time", "tokens", "cost"):
-            yield Static(name, classes="name chart", markup=False)
+            yield Static(name, id=f"{name}-name", classes="name chart", markup=False)
             yield Sparkline(id=f"{name}-chart", classes="chart")
 
     def show(self, progress: LoopProgress) -> None:
@@ -42,6 +42,7 @@ class Meter(Horizontal):
             ("cost", [one.cost_usd for one in charted]),
         ):
             chart = self.query_one(f"#{name}-chart", Sparkline)
+            self.query_one(f"#{name}-name").visible = chart.visible = any(values)
             padded = [0.0] * (_ITERATIONS - len(values)) + values  # one column an iteration
             if chart.data != padded:
                 chart.data = padded

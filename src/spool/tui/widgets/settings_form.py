@@ -9,9 +9,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.suggester import SuggestFromList
-from textual.widgets import Checkbox, Input, Label, Static
+from textual.widgets import Checkbox, Input, Label
 
 from spool.domain.settings import Settings
+from spool.domain.text import one_line
+from spool.tui.widgets.line import Line
 
 _TEXTS = {
     "harness": "Agent",
@@ -26,6 +28,9 @@ _CHOICES = {
     "keep": "After a stop, go on from the tree as it is",
     "commit_stories": "Commit the work of each finished story",
 }
+
+
+_HINT = "Down, or a click, goes into the fields; Esc out of them."
 
 
 class _Choice(Checkbox):
@@ -44,11 +49,13 @@ class SettingsForm(VerticalScroll):
     SettingsForm Label { width: 20; }
     SettingsForm Input { width: 1fr; max-width: 50; padding: 0 1; }
     SettingsForm Checkbox { margin: 0 1; width: 1fr; }
-    SettingsForm #problem { margin: 1; color: $text-error; height: auto; }
+    SettingsForm #problem { margin: 0 1; color: $text-error; height: auto; }
+    SettingsForm #settings-hint { margin: 1 1 0 1; }
+    SettingsForm Input:focus:nocolor, SettingsForm Checkbox:focus:nocolor { text-style: underline; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "screen.focus_previous", "Up", show=False),
-        Binding("down", "screen.focus_next", "Down", show=False),
+        Binding("up", "app.focus_previous", "Up", show=False),
+        Binding("down", "app.focus_next", "Down", show=False),
     ]
 
     class Edited(Message):
@@ -73,11 +80,16 @@ class SettingsForm(VerticalScroll):
         for name, label in _CHOICES.items():
             chosen = self._settings.on_resume == "keep" if name == "keep" else bool(getattr(self._settings, name))
             yield _Choice(label, chosen, id=name, compact=True)
-        yield Static(id="problem", markup=False)
+        yield Line(_HINT, id="settings-hint", classes="hint")
+        yield Line(id="problem")
 
     def complain(self, problem: str) -> None:
         """Tell what is wrong with what was typed."""
-        self.query_one("#problem", Static).update(problem)
+        self.query_one("#problem", Line).say(problem, layout=True)
+
+    def enter(self) -> None:
+        """Put the cursor into the first field."""
+        self.query_one("#harness", Input).focus()
 
     @on(Input.Changed)
     @on(Checkbox.Changed)
@@ -96,4 +108,4 @@ def _shown(value: object) -> str:
             if value and value % size == 0:
                 return f"{value / size:g}{unit}"
         return f"{value:g}s"
-    return "" if value is None else str(value)
+    return "" if value is None else one_line(str(value))

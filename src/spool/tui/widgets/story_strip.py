@@ -73,19 +73,22 @@ class StoryStrip(Widget):
         return text
 
     def _row(self) -> Text:
+        """Return the selected story with its title, between as many neighbours as there is room for."""
+        shown = [
+            self._tile(one, _words(one) if one.id == self._selected else one_line(one.id, 12)) for one in self._tiles
+        ]
         at = next((number for number, tile in enumerate(self._tiles) if tile.id == self._selected), 0)
-        # The selected one has its title; its neighbours follow as far as there is room.
-        first = at
-        room = self.size.width - len(_words(self._tiles[at])) - 6
-        while first > 0 and room > 20:
-            first -= 1
-            room -= len(self._tiles[first].id) + 4
+        first, last, room = at, at, self.size.width - shown[at].cell_len
+        for distance in range(1, len(shown)):
+            for number in (at - distance, at + distance):
+                if 0 <= number < len(shown) and first - 1 <= number <= last + 1 and shown[number].cell_len <= room:
+                    first, last = min(first, number), max(last, number)
+                    room -= shown[number].cell_len
         text, column = Text(no_wrap=True, overflow="ellipsis"), 0
-        for tile in self._tiles[first:]:
-            shown = self._tile(tile, _words(tile) if tile.id == self._selected else one_line(tile.id, 12))
-            self._places.append((range(column, column + shown.cell_len), range(1), tile.id))
-            text.append_text(shown)
-            column += shown.cell_len
+        for number in range(first, last + 1):
+            self._places.append((range(column, column + shown[number].cell_len), range(1), self._tiles[number].id))
+            text.append_text(shown[number])
+            column += shown[number].cell_len
         return text
 
     def _tile(self, tile: Tile, words: str) -> Text:

@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import TabPane
 
-from spool.domain.story import Story
+from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
 from spool.tui.client import Client, Diff, Feed, LoopRef
-from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages
+from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages, pages_in
 from spool.tui.progress import LoopProgress, StoryView
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
@@ -38,6 +38,7 @@ class StoryTabs(Container):
         self._index: StoryIndex | None = None
         self._log: LogPages | None = None
         self._compared_at = 0.0
+        self._reading = False
 
     def compose(self) -> ComposeResult:
         """Make the tabs."""
@@ -63,7 +64,7 @@ class StoryTabs(Container):
         else:
             event.stop()
 
-    def show(self, progress: LoopProgress, view: StoryView, story: Story | None, scenarios: Sequence[str]) -> None:
+    def show(self, progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> None:
         """Show a story as it stands now."""
         if view is not self._view:
             self._view = view
@@ -76,7 +77,7 @@ class StoryTabs(Container):
             agent.show(StoryPages(self._feed, view.pages))
         match self.query_one(Tabbed).active:
             case "info":
-                blocks = reports.info(progress, view, story, scenarios)
+                blocks = reports.info(progress, view, stories, scenarios)
                 self.query_one("#info-text", PagedView).show(BlockPages(blocks), stay=True)
             case "changes" if time.monotonic() - self._compared_at > _DIFF_S:
                 self._compared_at = time.monotonic()
@@ -88,7 +89,9 @@ class StoryTabs(Container):
 
     @work(exclusive=True, group="diff")
     async def _compare(self, view: StoryView) -> None:
-        diff = Diff(note="no checkpoint was made, so there is nothing to compare with")
+        diff = Diff(note="this story has not begun")
+        if view.attempts:
+            diff = Diff(note="this loop makes no checkpoints, so only the names of changed files are known")
         if view.since:
             try:
                 diff = await self._client.diff(self._loop, view.since, view.until)
@@ -97,16 +100,29 @@ class StoryTabs(Container):
         if self.is_attached:
             self.query_one("#changes-text", PagedView).show(BlockPages(reports.changes(diff, view)), stay=True)
 
-    @work(exclusive=True, group="log")
+    @work(group="log")
     async def _read_log(self, view: StoryView) -> None:
+        if self._reading:
+            return
+        self._reading = True
+        try:
+            await self._follow_log(view)
+        finally:
+            self._reading = False
+
+    async def _follow_log(self, view: StoryView) -> None:
         text = self.query_one("#log-text", PagedView)
         if view.iteration is None:
+            self._log = None
             text.show(BlockPages([reports.failure("nothing has been printed yet")]))
-            return
-        if self._log is None or self._log.iteration != view.iteration:
-            self._log = LogPages(self._feed, view.iteration)
-            await self._log.measure()
-            text.show(self._log)
+        elif self._log is None or self._log.iteration != view.iteration:
+            log = LogPages(self._feed, view.iteration)
+            await log.measure()
+            self._log = log
+            text.show(log)
         else:
+            before = self._log.errors
             await self._log.measure()
             text.grown()
+            if self._log.errors != before:  # they stand before the output
+                text.show(self._log, stay=pages_in(self._log.errors) == pages_in(before))

@@ -75,6 +75,11 @@ def test_a_budget_ends_it(tree: Worktree) -> None:
     assert state["cost"] == pytest.approx(0.6)
 
 
+def test_a_wrong_budget_is_told_by_the_flag_that_was_typed(tree: Worktree) -> None:
+    done = tree.fleet.wt("start", tree.change, "--harness", "scripted", "--max-cost", "-1")
+    assert (done.returncode, done.stderr) == (2, "wt-loop: --max-cost cannot be negative\n")
+
+
 def test_all_boxes_ticked_before_the_start_needs_no_agent(tree: Worktree) -> None:
     tree.tasks.write_text("- [x] 1.1 Done\n")
     tree.script([{"exit": 3}])

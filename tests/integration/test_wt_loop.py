@@ -122,6 +122,17 @@ def test_done_by_hand_after_the_iteration_and_at_once(fleet: Fleet) -> None:
     assert fleet.rows("--all")[-1]["status"] == "done"
 
 
+def test_what_is_called_done_stays_done_when_it_is_stopped(tree: Worktree) -> None:
+    tree.script(WORKING)
+    tree.start()
+    tree.wait_until_working()
+    assert "when this iteration is over" in tree.fleet.wt("done", "add-auth").stdout
+    for _ in range(2):
+        assert tree.fleet.wt("stop", "add-auth").returncode == 0
+        assert (tree.state()["status"], tree.state()["reason"]) == ("done", "a person said that it is done")
+        assert tree.fleet.rows("--all")[-1]["status"] == "done"
+
+
 # Resume, history, and what survives
 
 

@@ -87,7 +87,7 @@ class Loop:
         )
         with self._stop.waking(self._tell_stop):
             try:
-                finish = await self._iterate()
+                finish = self._plan.conclude(await self._iterate())
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be what brought us here
                     self._give_up(str(error))

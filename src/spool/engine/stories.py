@@ -194,6 +194,10 @@ class StoryPlan:
         self._remember(verdict)
         return verdict
 
+    def conclude(self, finish: Finish) -> Finish:
+        """A run ends as it was judged."""
+        return finish
+
     async def close(self, finish: Finish) -> str:
         """Clean up when all is done; otherwise the tree and its checkpoint stay as they are, and are named."""
         if finish.status is Status.DONE:

@@ -27,6 +27,9 @@ def listed(
     warn: Callable[[str], None],
 ) -> Iterator[Callable[[Finish], None]]:
     """List the run while the context lasts; the caller tells how it finished, or an error tells it."""
+    if not job.listed:
+        yield lambda _: None
+        return
     entry = _entry(job, folder, repository, clock)
     ended = Finish(Status.STOPPED, "ended by an error", ExitCode.FAILED)
 

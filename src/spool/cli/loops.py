@@ -66,7 +66,7 @@ def row(entry: Entry) -> LoopRow:
     # Asked after the state was read: a run that ended in between is told as it ended.
     entry = told(entry)
     running = entry.status is Status.RUNNING
-    ended_at = entry.ended_at or (datetime.now(UTC) if running or state is None else state.updated_at)
+    ended_at = entry.ended_at or (datetime.now(UTC) if running else _last_seen(entry, state))
     return LoopRow(
         id=entry.short_id,
         run_id=entry.run_id,
@@ -85,6 +85,11 @@ def row(entry: Entry) -> LoopRow:
         started_at=entry.started_at,
         age_s=round(max(0.0, (ended_at - entry.started_at).total_seconds()), 3),
     )
+
+
+def _last_seen(entry: Entry, state: LoopState | None) -> datetime:
+    """Return when a run that was killed last told something; one without a state had not begun."""
+    return entry.started_at if state is None else StateFolder(Path(entry.state)).active_at() or state.updated_at
 
 
 def matching(name: str, entries: Iterable[Entry]) -> list[Entry]:

@@ -62,7 +62,7 @@ def test_ps_lists_a_loop_while_it_runs_and_with_all_afterwards(loops: Scratch) -
     process.wait(timeout=20)
     assert ps(loops) == []
     (row,) = ps(loops, "--all")
-    assert (row["status"], row["reason"]) == ("stopped", "stopped on request")
+    assert (row["status"], row["reason"]) == ("stopped", "stopped by SIGTERM")
 
 
 def test_a_runner_that_was_killed_is_told_as_stopped(loops: Scratch) -> None:

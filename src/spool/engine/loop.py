@@ -148,8 +148,8 @@ class Loop:
             prompt = await self._unless_stopped(self._plan.prepare(place))
         except CommandError as error:
             kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
-            self._warn(str(error))
-            return await self._judge(Outcome(kind=kind, reason=str(error)))
+            self._warn(error.advice)
+            return await self._judge(Outcome(kind=kind, reason=error.advice))
         except ChangeError as error:
             return Finish(Status.STUCK, str(error), ExitCode.FAILED)
         return self._stopped() if prompt is None else prompt
@@ -275,7 +275,7 @@ class Loop:
         try:
             return await self._unless_stopped(work)
         except CommandError as error:
-            self._warn(str(error))
+            self._warn(error.advice)
             return None
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
@@ -298,7 +298,7 @@ class Loop:
         try:
             kept = await self._plan.close(finish)
         except CommandError as error:
-            self._warn(str(error))
+            self._warn(error.advice)
         self._end(finish, kept=kept)
 
     def _give_up(self, why: str) -> None:

@@ -238,7 +238,7 @@ class WorktreePlan:
         try:
             return await work
         except (CommandTimeout, CommandFailed) as error:
-            self._world.emit(Warned(message=str(error)))
+            self._world.emit(Warned(message=error.advice))
             return None
 
 

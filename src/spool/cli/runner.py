@@ -103,7 +103,8 @@ def run_job(job: Job) -> int:
         raise UsageError(f"{harness.name} cannot go on with an earlier conversation", hint="leave out --resume-agent")
     job.project.read(job.change_id)
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    finish = asyncio.run(_Run(job, harness, supervisor, line).run())
+    with line:  # a run that fails before it has an agent hangs up too
+        finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
         with suppress(OSError):  # the terminal may be what went away
             click.echo(f"Stopped. Go on with:\n  {job.resume or resume_command()}", err=True)

@@ -10,6 +10,11 @@ class SpoolError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def advice(self) -> str:
+        """The message and the hint, where only one line can be shown."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 class UsageError(SpoolError):
     """The command line or a setting asks for something that cannot be meant."""

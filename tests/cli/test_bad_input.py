@@ -37,6 +37,12 @@ CASES: list[tuple[str, list[str], int, str]] = [
         2,
         "do not go together",
     ),
+    (
+        "threshold negative",
+        ["Go", "--error-threshold", "-1", "--change", CHANGE],
+        2,
+        "spool: --error-threshold cannot be negative\n",
+    ),
     ("bad duration", ["Go", "--idle-timeout", "soon", "--change", CHANGE], 2, "not a duration"),
     ("empty promise", ["Go", "--completion-promise", "", "--change", CHANGE], 2, "cannot be empty"),
     ("unknown harness", ["Go", "--harness", "opencod", "--change", CHANGE], 2, "did you mean 'opencode'?"),

@@ -62,7 +62,7 @@ def test_ps_lists_a_loop_while_it_runs_and_with_all_afterwards(loops: Scratch) -
     process.wait(timeout=20)
     assert ps(loops) == []
     (row,) = ps(loops, "--all")
-    assert (row["status"], row["reason"]) == ("stopped", "stopped on request")
+    assert (row["status"], row["reason"]) == ("stopped", "stopped by SIGTERM")
 
 
 def test_a_runner_that_was_killed_is_told_as_stopped(loops: Scratch) -> None:
@@ -76,6 +76,21 @@ def test_a_runner_that_was_killed_is_told_as_stopped(loops: Scratch) -> None:
     assert row["status"] == "stopped"
     assert "its runner died" in row["reason"]
     assert "not running: stopped, its runner died" in loops.spool("stop", CHANGE).stdout
+
+
+def test_a_runner_that_was_killed_is_told_as_it_was_after_the_next_run_too(loops: Scratch) -> None:
+    loops.script(WORKING)
+    process = loops.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
+    working(loops)
+    process.kill()
+    process.wait()
+    before = ps(loops, "--all")
+    loops.script([COMPLETE])
+    assert loops.ralph("Go", "--harness", "scripted", "--fresh").returncode == 0
+    killed, _ = ps(loops, "--all")
+    assert (killed["status"], killed["reason"]) == ("stopped", "its runner died; a later run went on")
+    assert (killed["iteration"], killed["age_s"]) == (1, before[0]["age_s"])
+    assert killed["age_s"] > 0
 
 
 def test_detach_runs_in_a_session_of_its_own_and_says_how_to_watch(loops: Scratch) -> None:

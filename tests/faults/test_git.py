@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from spool.host.git import Repository, find_repository
+from spool.host.worktree import GitWorktree
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told, wait_until
 from tests.support import CHANGE, Scratch
@@ -188,6 +191,32 @@ def test_a_lock_on_the_index_costs_a_commit_but_not_the_loop(scratch: Scratch) -
     assert lock.read_text() == "somebody's"
     assert any("index.lock" in warning for warning in warnings(scratch))
     assert [record["commit"] for record in scratch.history()] == [None, None, None]
+
+
+def test_a_lock_on_the_index_that_goes_away_costs_nothing(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in scratch.env.items():
+        monkeypatch.setenv(name, value)
+    lock = scratch.root / ".git" / "index.lock"
+    (scratch.root / "work.txt").write_text("x")
+
+    async def commit() -> str | None:
+        repository = await find_repository(scratch.root, timeout_s=30)
+        assert isinstance(repository, Repository)
+        lock.touch()
+        asyncio.get_running_loop().call_later(0.6, lock.unlink)
+        return await GitWorktree(repository, timeout_s=30).commit("the work")
+
+    assert asyncio.run(commit()) == scratch.git("rev-parse", "HEAD").strip()
+    assert scratch.git("log", "-1", "--format=%s").strip() == "the work"
+
+
+def test_a_revert_that_a_lock_on_the_index_hinders_says_which_file_to_remove(scratch: Scratch) -> None:
+    lock = scratch.root / ".git" / "index.lock"
+    scratch.script([{"run": ["git", "add", "--all"]}, {"write": str(lock)}, {"promise": "FAILED: no"}])
+    done = scratch.run("--max-retries", "1", "--command-timeout", "1")
+    assert done.returncode == 1
+    hint = f"git's index is locked: {lock}; if no git is at work there, remove that file and start again"
+    assert f"stuck: the limit of 1 retry is reached, the last attempt: harness error: {hint}" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["no commits", "detached", "bare", "no repository", "subfolder", "worktree", "sha256"])

@@ -35,6 +35,17 @@ def test_check_of_what_is_not_there(scratch: Scratch) -> None:
     assert scratch.spool("harness", "check", "gemni").returncode == 2
 
 
+def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: Scratch) -> None:
+    scratch.agent("import sys; sys.exit('the key is bad' * (len(sys.argv) > 2))", "claude")
+    done = scratch.spool("harness", "check", "claude", "--model", "large")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[1:] == [
+        "wrong  harness error: exited with code 1: the key is bad",
+        "next   see what claude says by itself, then: spool harness check claude --model large",
+    ]
+    assert scratch.spool("ps", "--all").stdout == "No loop is running.\n"
+
+
 @pytest.mark.parametrize(
     ("run", "code", "words"),
     [

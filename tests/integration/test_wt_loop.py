@@ -75,6 +75,11 @@ def test_a_budget_ends_it(tree: Worktree) -> None:
     assert state["cost"] == pytest.approx(0.6)
 
 
+def test_a_wrong_budget_is_told_by_the_flag_that_was_typed(tree: Worktree) -> None:
+    done = tree.fleet.wt("start", tree.change, "--harness", "scripted", "--max-cost", "-1")
+    assert (done.returncode, done.stderr) == (2, "wt-loop: --max-cost cannot be negative\n")
+
+
 def test_all_boxes_ticked_before_the_start_needs_no_agent(tree: Worktree) -> None:
     tree.tasks.write_text("- [x] 1.1 Done\n")
     tree.script([{"exit": 3}])
@@ -115,6 +120,17 @@ def test_done_by_hand_after_the_iteration_and_at_once(fleet: Fleet) -> None:
     assert done.returncode == 0, done.stderr
     assert tree.state()["status"] == "done"
     assert fleet.rows("--all")[-1]["status"] == "done"
+
+
+def test_what_is_called_done_stays_done_when_it_is_stopped(tree: Worktree) -> None:
+    tree.script(WORKING)
+    tree.start()
+    tree.wait_until_working()
+    assert "when this iteration is over" in tree.fleet.wt("done", "add-auth").stdout
+    for _ in range(2):
+        assert tree.fleet.wt("stop", "add-auth").returncode == 0
+        assert (tree.state()["status"], tree.state()["reason"]) == ("done", "a person said that it is done")
+        assert tree.fleet.rows("--all")[-1]["status"] == "done"
 
 
 # Resume, history, and what survives

@@ -4,17 +4,19 @@ import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import msgspec
 
-from spool.cli.target import load_settings
+from spool.cli.target import load_settings, resume_command
 from spool.domain.invocation import Traits
 from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
+from spool.domain.verdict import ExitCode
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
 from spool.host.git import git_environment
@@ -88,7 +90,7 @@ def check(name: str, model: str | None) -> int:
     click.echo(f"ok     {path}, {_version(traits) or 'version unknown'}")
     with tempfile.TemporaryDirectory(prefix="spool-check-") as folder:
         record, wrote = _try(Path(folder), settings)
-    return _judge(record, wrote=wrote)
+    return _judge(record, traits.program, wrote=wrote)
 
 
 def _settings() -> Settings:
@@ -156,22 +158,33 @@ def _try(folder: Path, settings: Settings) -> tuple[IterationRecord, bool]:
     (change / "proposal.md").write_text("# Check\n\nA check whether the agent can work here.\n")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, env=git_environment(), check=True, capture_output=True)
     project = find_project(folder)
-    run_job(ralph_job(project, "check", settings, CHECK_PROMPT, show=Show.RESULTS))
+    job = ralph_job(project, "check", settings, CHECK_PROMPT, show=Show.NOTHING)
+    if run_job(replace(job, listed=False)) == ExitCode.INTERRUPTED:
+        raise click.Abort
     record = StateFolder(project.state / "ralph" / "check").history(last=1)[0]
     return record, (folder / "hello.txt").exists()
 
 
-def _judge(record: IterationRecord, *, wrote: bool) -> int:
-    said = "; ".join(part for part in (record.reason, record.note) if part)
+def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:
     if record.outcome is OutcomeKind.COMPLETED and wrote:
         click.echo("ok     it wrote the file and kept its promise")
         return 0
-    if record.outcome is OutcomeKind.COMPLETED:
-        click.echo("wrong  it promised, but wrote nothing: see that it may use its tools")
-    elif record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.FAILED):
-        click.echo(
-            f"wrong  it ran, but made no promise; another model may follow the prompt better ({said or 'no reason'})"
-        )
-    else:
-        click.echo(f"wrong  {record.outcome}: {said}")
+    wrong, then = _trouble(record, program)
+    click.echo(f"wrong  {wrong}\nnext   {then}")
     return 1
+
+
+def _trouble(record: IterationRecord, program: str) -> tuple[str, str]:
+    """Return what is wrong, and what to do about it."""
+    again = f"then: {resume_command()}"
+    said = f": {record.reason}" if record.reason else ""
+    match record.outcome:
+        case OutcomeKind.COMPLETED:
+            return "it promised, but wrote nothing", f"see that it may use its tools, {again}"
+        case OutcomeKind.NO_PROMISE | OutcomeKind.FAILED:
+            other = f"spool harness check {record.harness} --model NAME"
+            return f"it ran, but made no promise{said}", f"another model may follow the prompt better: {other}"
+        case OutcomeKind.RATE_LIMITED:
+            return f"{record.outcome}{said}", f"wait until the limit is over, {again}"
+        case _:
+            return f"{record.outcome}{said}", f"{record.note or f'see what {program} says by itself'}, {again}"

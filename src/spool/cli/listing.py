@@ -27,6 +27,10 @@ def listed(
     warn: Callable[[str], None],
 ) -> Iterator[Callable[[Finish], None]]:
     """List the run while the context lasts; the caller tells how it finished, or an error tells it."""
+    if not job.listed:
+        yield lambda _: None
+        return
+    _tell_of_killed(folder)
     entry = _entry(job, folder, repository, clock)
     ended = Finish(Status.STOPPED, "ended by an error", ExitCode.FAILED)
 
@@ -66,6 +70,24 @@ def _entry(job: "Job", folder: StateFolder, repository: Repository | NoRepositor
         log=str(job.log) if job.log else None,
         started_at=clock.now(),
     )
+
+
+def _tell_of_killed(folder: StateFolder) -> None:
+    """Enter how the run before ended, if it was killed: from here on its state is gone, and nobody else can tell."""
+    with suppress(SpoolError, OSError):
+        state = folder.load()
+        entry = this_machine().find(state.run_id) if state else None
+        if state is None or entry is None or entry.ended_at is not None:
+            return
+        this_machine().enter(
+            msgspec.structs.replace(
+                entry,
+                ended_at=max(folder.active_at() or state.updated_at, entry.started_at),
+                status=Status.STOPPED,
+                reason="its runner died; a later run went on",
+                iteration=state.iteration,
+            )
+        )
 
 
 def _enter(entry: Entry, warn: Callable[[str], None]) -> None:

@@ -1,5 +1,7 @@
 """The loops on this machine as a person sees them: told, found by name, and put into a table."""
 
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,6 +19,13 @@ from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
 from spool.host.registry import Entry, this_machine, told
 from spool.host.store import StateFolder
+
+_COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_SHORTEST_REASON = 20
+"""With less room than this beside a loop, a line of its own tells why it ended."""
+_READABLE = 24
+"""As much of a change's name as tells it from others."""
+_ENDLESS = 1 << 20
 
 
 class LoopRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +49,7 @@ class LoopRow(msgspec.Struct, frozen=True, kw_only=True):
     terminal: str
     started_at: datetime
     age_s: float
+    """How long it has been running, or ran."""
 
 
 def state_of(entry: Entry) -> LoopState | None:
@@ -66,7 +76,7 @@ def row(entry: Entry) -> LoopRow:
     # Asked after the state was read: a run that ended in between is told as it ended.
     entry = told(entry)
     running = entry.status is Status.RUNNING
-    ended_at = entry.ended_at or (datetime.now(UTC) if running or state is None else state.updated_at)
+    ended_at = entry.ended_at or (datetime.now(UTC) if running else _last_seen(entry, state))
     return LoopRow(
         id=entry.short_id,
         run_id=entry.run_id,
@@ -85,6 +95,11 @@ def row(entry: Entry) -> LoopRow:
         started_at=entry.started_at,
         age_s=round(max(0.0, (ended_at - entry.started_at).total_seconds()), 3),
     )
+
+
+def _last_seen(entry: Entry, state: LoopState | None) -> datetime:
+    """Return when a run that was killed last told something; one without a state had not begun."""
+    return entry.started_at if state is None else StateFolder(Path(entry.state)).active_at() or state.updated_at
 
 
 def matching(name: str, entries: Iterable[Entry]) -> list[Entry]:
@@ -113,13 +128,39 @@ def pick(name: str, entries: Sequence[Entry]) -> Entry:
     return running[0] if running else found[-1]
 
 
-def table(rows: Sequence[LoopRow]) -> list[str]:
-    """Return the lines of a table of loops."""
-    cells = [("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "AGE"), *map(_cells, rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
-    reasons = ["", *(one_line(row.reason, 200) for row in rows)]
-    return [line if not reason else f"{line}  {reason}" for line, reason in zip(lines, reasons, strict=True)]
+def table(rows: Sequence[LoopRow], width: int = _ENDLESS) -> list[str]:
+    """Return the lines of a table of loops, each of which fits into the width."""
+    columns = {name: [name, *cells] for name, *cells in zip(_COLUMNS, *map(_cells, rows), strict=True)}
+    _fit(columns, width)
+    padded = [[cell.ljust(_width(column)) for cell in column] for column in columns.values()]
+    head, *lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+    room = min(200, width - _used(columns) - 2)
+    shown = [head]
+    for line, reason in zip(lines, (row.reason for row in rows), strict=True):
+        if room >= _SHORTEST_REASON:
+            shown.append(f"{line}  {one_line(reason, room)}".rstrip())
+        else:
+            shown += [line, f"    {one_line(reason, width - 4)}"] if reason else [line]
+    return shown
+
+
+def _fit(columns: dict[str, list[str]], width: int) -> None:
+    """Shorten the names of changes, as the id finds the loop too; before they are unreadable, leave out more."""
+    change = columns["CHANGE"]
+    spare = max(0, _width(change) - _READABLE)
+    for name in ("DOOR", "PROJECT"):
+        if _used(columns) - spare > width:
+            del columns[name]
+    room = max(_width(change) - max(0, _used(columns) - width), len("CHANGE"))
+    columns["CHANGE"] = [one_line(cell, room) for cell in change]
+
+
+def _used(columns: dict[str, list[str]]) -> int:
+    return sum(map(_width, columns.values())) + 2 * (len(columns) - 1)
+
+
+def _width(column: list[str]) -> int:
+    return max(map(len, column))
 
 
 def show_rows(rows: Sequence[LoopRow], *, as_json: bool, nothing: str) -> None:
@@ -127,7 +168,9 @@ def show_rows(rows: Sequence[LoopRow], *, as_json: bool, nothing: str) -> None:
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return
-    for line in table(rows) if rows else [nothing]:
+    # A pipe is read by a script, which may need all of it.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    for line in table(rows, width) if rows else [nothing]:
         click.echo(line)
 
 

@@ -1,7 +1,7 @@
 """Which changes there are, and what their loops do or did."""
 
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from spool.domain.change import ChangeInfo
@@ -41,7 +41,7 @@ def _elsewhere(entry: Entry) -> ChangeRow:
         done=info.done if info else 0,
         total=info.total if info else 0,
         status=str(entry.status),
-        active_at=_active_at(Path(entry.state)) or entry.started_at,
+        active_at=StateFolder(Path(entry.state)).active_at() or entry.started_at,
         running=True,
         elsewhere=entry.worktree,
         loop=LoopRef(
@@ -69,7 +69,7 @@ def _row(project: Project, info: ChangeInfo) -> ChangeRow:
         total=info.total,
         status=status,
         reason=reason,
-        active_at=(_active_at(project.state / door / info.id) or state.updated_at) if state else None,
+        active_at=(StateFolder(project.state / door / info.id).active_at() or state.updated_at) if state else None,
         running=running,
         loop=_ref(project, door, info.id, state) if state else None,
     )
@@ -87,14 +87,6 @@ def _latest(project: Project, change: str) -> tuple[str, LoopState | None]:
         return "", None
     _, _, door, state = max(found, key=lambda one: one[:2])
     return door, state
-
-
-def _active_at(folder: Path) -> datetime | None:
-    """Return when a loop last told something."""
-    try:
-        return datetime.fromtimestamp(StateFolder(folder).journal.stat().st_mtime, UTC)
-    except OSError:
-        return None
 
 
 def _runs(state: LoopState) -> bool:

@@ -79,6 +79,8 @@ class Job:
     show: Show = Show.STREAM
     verbose: bool = False
     needs_git: bool = False
+    listed: bool = True
+    """Whether `spool ps` tells of it."""
     run_id: str = field(default_factory=new_run_id)
     make_store: Callable[[StateFolder], Store] | None = None
     """Puts something between the loop and its state folder."""
@@ -101,7 +103,8 @@ def run_job(job: Job) -> int:
         raise UsageError(f"{harness.name} cannot go on with an earlier conversation", hint="leave out --resume-agent")
     job.project.read(job.change_id)
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    finish = asyncio.run(_Run(job, harness, supervisor, line).run())
+    with line:  # a run that fails before it has an agent hangs up too
+        finish = asyncio.run(_Run(job, harness, supervisor, line).run())
     if finish.exit_code is ExitCode.INTERRUPTED:
         with suppress(OSError):  # the terminal may be what went away
             click.echo(f"Stopped. Go on with:\n  {job.resume or resume_command()}", err=True)
@@ -203,11 +206,15 @@ class _Run:
     def _viewed(self, journal: Path, offset: int) -> Iterator[Callable[[], None]]:
         """Show the run, and keep what is shown, each by a reader of its own: a stopped terminal stops no log."""
         job = self._job
-        views = [make_view(job.show, verbose=job.verbose, title=job.title)]
+        silent = job.show is Show.NOTHING
+        views = [] if silent else [make_view(job.show, verbose=job.verbose, title=job.title)]
         if job.keeps_log and job.log is not None:
             views.append(LogView(job.log, fresh=job.fresh))
         with ExitStack() as stack:
-            viewers = [stack.enter_context(Viewer(journal, offset, view, prints=view is views[0])) for view in views]
+            viewers = [
+                stack.enter_context(Viewer(journal, offset, view, prints=not isinstance(view, LogView)))
+                for view in views
+            ]
 
             def notice() -> None:
                 for viewer in viewers:

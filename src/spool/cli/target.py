@@ -71,8 +71,15 @@ def resolve_settings(root: Path | None, flags: dict[str, Any]) -> "Resolved":
     from spool.host.config import read_layers
 
     layers = read_layers(root, os.environ)
-    layers += [Layer(f"--{name.replace('_', '-')}", {name: value}) for name, value in flags.items()]
+    layers += [Layer(_flag(name), {name: value}) for name, value in flags.items()]
     return merge(layers)
+
+
+def _flag(name: str) -> str:
+    """Return the flag as it was typed: --max-cost sets max_cost_usd."""
+    context = click.get_current_context(silent=True)
+    params = context.command.params if context else []
+    return next((param.opts[0] for param in params if param.name == name), f"--{name.replace('_', '-')}")
 
 
 def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001

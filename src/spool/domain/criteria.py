@@ -66,13 +66,18 @@ def bounds_for(
 
 
 def check_tasks(tasks: str | None) -> DoneCheck:
-    """Done when every box is ticked; a missing list, or one without a box, is not done."""
+    """Done when no box is open; a missing list, or one without a ticked box, is not done."""
     if tasks is None:
         return DoneCheck(done=False, why="there is no tasks.md")
     found = parse_tasks(tasks)
     if not found.tasks:
         return DoneCheck(done=False, why="tasks.md has no box")
-    return DoneCheck(done=found.complete, why=f"{found.done_count} of {len(found.tasks)} boxes are ticked")
+    persons = sum(task.mark == "?" for task in found.tasks)
+    shelved = len(found.tasks) - found.done_count - len(found.open) - persons
+    others = ((persons, "left to a person"), (shelved, "shelved"))
+    aside = ", ".join(f"{count} {what}" for count, what in others if count)
+    ticked = f"{found.done_count} of {len(found.tasks)} boxes are ticked"
+    return DoneCheck(done=found.complete, why=f"{ticked} ({aside})" if aside else ticked)
 
 
 def check_promise(outcome: Outcome) -> DoneCheck:

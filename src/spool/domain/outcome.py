@@ -41,6 +41,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     reading: PromiseReading = PromiseReading()
     stopped: StopCause | None = None
+    stopped_by: str = ""
+    """Who asked, where a person did."""
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
     """Set while the agent was itself waiting for a rate limit when it ended."""
@@ -96,6 +98,8 @@ def classify(facts: Facts) -> Outcome:
         return _rate_limited(facts, waited)
     if facts.stopped in _STOPPED:
         kind, reason = _STOPPED[facts.stopped]
+        if facts.stopped is StopCause.PERSON and facts.stopped_by:
+            reason = f"stopped by {facts.stopped_by}"
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)

@@ -61,6 +61,7 @@ class Layer(msgspec.Struct, frozen=True):
     """Settings from one place."""
 
     origin: str
+    """A file, or the flag or variable that sets one setting and names it."""
     values: Mapping[str, Any]
 
 
@@ -103,6 +104,11 @@ def seconds(raw: object) -> float:
     return number
 
 
+def _named(name: str, origin: str) -> str:
+    """Name a setting for a person, once: a flag or a variable says which setting it is, a file does not."""
+    return origin if origin.startswith(("--", "SPOOL_")) else f"{origin}: {name}"
+
+
 def _switch(raw: object) -> bool:
     found = _SWITCHES.get(str(raw).strip().lower())
     if found is None:
@@ -124,7 +130,7 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return _switch(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        raise UsageError(f"{layer.origin}: {name} is wrong: {error}") from None
+        raise UsageError(f"{_named(name, layer.origin)} is wrong: {error}") from None
 
 
 def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
@@ -137,7 +143,7 @@ def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict
 
 def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     def refuse(name: str, why: str) -> None:
-        raise UsageError(f"{origins[name]}: {name} {why}")
+        raise UsageError(f"{_named(name, origins[name])} {why}")
 
     for name in (
         "min_iterations",
@@ -153,7 +159,9 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         if getattr(settings, name) < 0:
             refuse(name, "cannot be negative")
     if settings.max_iterations and settings.min_iterations > settings.max_iterations:
-        refuse("min_iterations", f"is more than max_iterations ({settings.max_iterations})")
+        flag = origins["max_iterations"] == "--max-iterations"
+        most = "--max-iterations" if flag else "max_iterations"
+        refuse("min_iterations", f"is more than {most} ({settings.max_iterations})")
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
     promise = settings.completion_promise

@@ -183,6 +183,7 @@ async def run_agent(
                 exit_code=agent.exit_code,
                 reading=reader.finish(),
                 stopped=stopped,
+                stopped_by=stop.by,
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),

@@ -87,7 +87,7 @@ class Loop:
         )
         with self._stop.waking(self._tell_stop):
             try:
-                finish = await self._iterate()
+                finish = self._plan.conclude(await self._iterate())
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be what brought us here
                     self._give_up(str(error))
@@ -149,8 +149,8 @@ class Loop:
             prompt = await self._unless_stopped(self._plan.prepare(place))
         except CommandError as error:
             kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
-            self._warn(str(error))
-            return await self._judge(Outcome(kind=kind, reason=str(error)))
+            self._warn(error.advice)
+            return await self._judge(Outcome(kind=kind, reason=error.advice))
         except ChangeError as error:
             return Finish(Status.STUCK, str(error), ExitCode.FAILED)
         return self._stopped() if prompt is None else prompt
@@ -276,7 +276,7 @@ class Loop:
         try:
             return await self._unless_stopped(work)
         except CommandError as error:
-            self._warn(str(error))
+            self._warn(error.advice)
             return None
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
@@ -299,7 +299,7 @@ class Loop:
         try:
             kept = await self._plan.close(finish)
         except CommandError as error:
-            self._warn(str(error))
+            self._warn(error.advice)
         self._end(finish, kept=kept)
 
     def _give_up(self, why: str) -> None:

@@ -48,6 +48,10 @@ class Plan(Protocol):
         """Look at what the agent left, and decide what follows."""
         ...
 
+    def conclude(self, finish: Finish) -> Finish:
+        """Have the last word on how the run ends, a stop included."""
+        ...
+
     async def close(self, finish: Finish) -> str:
         """The loop ends: clean up, and return where unfinished work is kept, if anywhere."""
         ...

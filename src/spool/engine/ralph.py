@@ -61,6 +61,10 @@ class RalphPlan:
         now = self._clock.now().timestamp()
         return judge_ralph(outcome, tally, self.limits, now=now, jitter=self._clock.jitter)
 
+    def conclude(self, finish: Finish) -> Finish:
+        """A run ends as it was judged."""
+        return finish
+
     async def close(self, finish: Finish) -> str:  # noqa: ARG002 - the protocol's signature
         """There is nothing to clean up."""
         return ""

@@ -178,7 +178,7 @@ class StoryPlan:
         try:
             open_tasks = await self._open_tasks()
         except CommandError as error:
-            outcome = Outcome(kind=OutcomeKind.TIMEOUT, reason=str(error))
+            outcome = Outcome(kind=OutcomeKind.TIMEOUT, reason=error.advice)
         except ChangeError as error:  # the agent has removed what it was to work on
             outcome = Outcome(kind=OutcomeKind.HARNESS_ERROR, reason=str(error), exit_code=outcome.exit_code)
         verdict = judge_story(
@@ -193,6 +193,10 @@ class StoryPlan:
         )
         self._remember(verdict)
         return verdict
+
+    def conclude(self, finish: Finish) -> Finish:
+        """A run ends as it was judged."""
+        return finish
 
     async def close(self, finish: Finish) -> str:
         """Clean up when all is done; otherwise the tree and its checkpoint stay as they are, and are named."""
@@ -237,7 +241,7 @@ class StoryPlan:
             try:
                 commit = await self._commit(f"Story {self.story.id}: {self.story.title}")
             except CommandError as error:
-                self._emit(Warned(message=str(error)))
+                self._emit(Warned(message=error.advice))
         self._emit(StoryDone(story_id=self.story.id, title=self.story.title, commit=commit))
 
     def _warn(self, messages: Iterable[str]) -> None:

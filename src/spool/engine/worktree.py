@@ -175,6 +175,10 @@ class WorktreePlan:
             jitter=self._world.clock.jitter,
         )
 
+    def conclude(self, finish: Finish) -> Finish:
+        """What a person called done is done, though a stop did not wait for the iteration."""
+        return Finish(Status.DONE, _BY_HAND, ExitCode.COMPLETE) if self._world.book.marked_done() else finish
+
     async def close(self, finish: Finish) -> str:  # noqa: ARG002 - the protocol's signature
         """Note the commits of an iteration that a stop left unjudged."""
         if self._unjudged is not None and (record := self._world.book.last()):
@@ -234,7 +238,7 @@ class WorktreePlan:
         try:
             return await work
         except (CommandTimeout, CommandFailed) as error:
-            self._world.emit(Warned(message=str(error)))
+            self._world.emit(Warned(message=error.advice))
             return None
 
 

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -43,8 +44,8 @@ async def run_command(
     It reads from and writes to files and not pipes: a daemon that a hook starts holds a pipe open long after git exits.
     """
     with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
+        process = await _start(
+            argv,
             cwd=directory,
             env=dict(env) if env is not None else None,
             stdin=given,
@@ -109,17 +110,25 @@ def _content(descriptor: int) -> bytes:
         return file.read()
 
 
+async def _start(argv: Sequence[str | Path], **how: Any) -> asyncio.subprocess.Process:
+    """Start a process, whole: cancelled half-way asyncio kills it -9, and collects it behind its own watcher's back."""
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **how))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(_end(await starting))
+        raise
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """TERM, a moment, KILL."""
+    """TERM, a moment, KILL; a loop that shuts down cancels the moment, but not the rest."""
     for signum, grace_s in ((signal.SIGTERM, _TERM_GRACE_S), (signal.SIGKILL, 1.0)):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
             os.killpg(process.pid, signum)
-        try:
+        with suppress(TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(grace_s):
                 await process.wait()
                 return
-        except TimeoutError:
-            continue
 
 
 def _name(argv: Sequence[str | Path]) -> str:

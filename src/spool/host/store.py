@@ -7,7 +7,7 @@ under the git common directory, so that an agent's `git clean -fdx` costs nothin
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -124,6 +124,13 @@ class StateFolder:
         """Mend the folder while an agent works, which may run `git clean` in the first minute of two hours."""
         self._repair()
         self.link()
+
+    def active_at(self) -> datetime | None:
+        """Return when the loop last told something."""
+        try:
+            return datetime.fromtimestamp(self.journal.stat().st_mtime, UTC)
+        except OSError:
+            return None
 
     def history(self, last: int | None = None) -> list[IterationRecord]:
         """Return the recorded iterations, or the last so many of them."""

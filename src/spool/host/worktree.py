@@ -1,5 +1,6 @@
 """Tells the engine what an iteration changed, and commits its work."""
 
+import asyncio
 import os
 from fnmatch import fnmatch
 
@@ -14,8 +15,8 @@ from spool.host.process import checked, run_command
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
-
 _NESTED_ASKED = 20
+_LOCKED_PAUSES_S = (0.1, 0.3, 0.6, 1.0)
 
 
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +88,16 @@ class GitWorktree:
         return bool(told.text)
 
     async def _as_user(self, *words: str) -> None:
-        await checked(["git", *words], directory=self._repository.top, timeout_s=self._timeout_s, env=git_environment())
+        """Run git; while another git holds the index, an editor's for example, try again for a moment."""
+        top = self._repository.top
+        for pause_s in (*_LOCKED_PAUSES_S, None):
+            try:
+                await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=git_environment())
+                return
+            except CommandFailed as error:
+                if pause_s is None or "index.lock" not in str(error):
+                    raise
+                await asyncio.sleep(pause_s)
 
 
 class PlainFolder:

@@ -111,10 +111,13 @@ def test_a_manual_loop_goes_on_for_ever() -> None:
         ("Just prose.", False, "tasks.md has no box"),
         ("- [ ] one\n- [x] two", False, "1 of 2 boxes are ticked"),
         ("- [x] one\n- [X] two", True, "2 of 2 boxes are ticked"),
+        ("- [x] one\n- [?] ask\n- [-] no\n- [~] no", True, "1 of 4 boxes are ticked (1 left to a person, 2 shelved)"),
+        ("- [x] one\n- [?] ask\n- [ ] two", False, "1 of 3 boxes are ticked (1 left to a person)"),
+        ("- [?] ask", False, "0 of 1 boxes are ticked (1 left to a person)"),
         ("```\n- [ ] an example\n```\n- [x] one", True, "1 of 1 boxes are ticked"),
     ],
 )
-def test_tasks_are_done_when_every_box_is_ticked(tasks: str | None, done: bool, why: str) -> None:
+def test_tasks_are_done_when_no_box_is_open(tasks: str | None, done: bool, why: str) -> None:
     assert check_tasks(tasks) == DoneCheck(done=done, why=why)
 
 

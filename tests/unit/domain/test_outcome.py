@@ -45,6 +45,12 @@ TABLE: list[tuple[str, Facts, OutcomeKind, str]] = [
     ),
     ("stopped", Facts(exit_code=0, stopped=StopCause.PERSON), OutcomeKind.INTERRUPTED, "stopped on request"),
     (
+        "stopped by",
+        Facts(exit_code=0, stopped=StopCause.PERSON, stopped_by="Ctrl-C"),
+        OutcomeKind.INTERRUPTED,
+        "stopped by Ctrl-C",
+    ),
+    (
         "wall",
         Facts(exit_code=-15, stopped=StopCause.WALL),
         OutcomeKind.TIMEOUT,

@@ -57,3 +57,24 @@ def test_bad_durations(raw: object) -> None:
 def test_what_cannot_be_meant_is_refused(values: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         merge([Layer("here", values)])
+
+
+@pytest.mark.parametrize(
+    ("origin", "value", "said"),
+    [
+        ("--max-retries", -1, "--max-retries cannot be negative"),
+        ("SPOOL_MAX_RETRIES", -1, "SPOOL_MAX_RETRIES cannot be negative"),
+        ("config.toml", -1, "config.toml: max_retries cannot be negative"),
+        ("SPOOL_MAX_RETRIES", "many", "SPOOL_MAX_RETRIES is wrong: Expected `int`, got `str`"),
+        ("config.toml", "many", "config.toml: max_retries is wrong: Expected `int`, got `str`"),
+    ],
+)
+def test_an_error_names_what_it_is_about_once(origin: str, value: object, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        merge([Layer(origin, {"max_retries": value})])
+    assert str(refused.value) == said
+
+
+def test_an_error_about_two_flags_names_both() -> None:
+    with pytest.raises(UsageError, match="--min-iterations is more than --max-iterations"):
+        merge([Layer("--min-iterations", {"min_iterations": 9}), Layer("--max-iterations", {"max_iterations": 3})])

@@ -95,6 +95,7 @@ class Show(Enum):
     STREAM = auto()
     RESULTS = auto()
     JSON = auto()
+    NOTHING = auto()
 
 
 def make_view(show: Show, *, verbose: bool, title: str = "") -> View:

@@ -11,6 +11,6 @@ from spool.host.registry import this_machine
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def list_loops(everything: bool, as_json: bool) -> None:
-    """List every loop that runs on this machine: its project, change, status, iteration and age."""
+    """List every loop that runs on this machine: its project, change, status, iteration and time."""
     entries = this_machine().entries() if everything else this_machine().running()
     show_rows([row(entry) for entry in entries], as_json=as_json, nothing="No loop is running.")

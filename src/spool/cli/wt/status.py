@@ -199,7 +199,7 @@ def _of_run(loop: LoopFile) -> str:
 def _criterion_words(loop: LoopFile) -> str:
     match loop.done_criteria:
         case Criterion.TASKS:
-            return "every box of its tasks.md is ticked"
+            return "no box of its tasks.md is open"
         case Criterion.PROMISE:
             return "the agent promises it"
         case Criterion.COMMAND:

@@ -118,7 +118,7 @@ async def test_settings_are_checked_and_used(scene: Scene) -> None:
         await pilot.press("shift+tab")
         await until(pilot, lambda: "Max retries" in text_of(app))
         await pilot.press("down", "down", "down", *"many")
-        await until(pilot, lambda: "max_retries is wrong" in text_of(app))
+        await until(pilot, lambda: "max retries is wrong" in text_of(app))
         await pilot.press("escape", "R")
         assert client.asked == []
         await pilot.press("down", "down", "down", "ctrl+a", "ctrl+k", "7")  # a field that is gone into is not selected

@@ -57,7 +57,7 @@ class LocalClient:
         typed: dict[str, object] = dict(values)
         typed["model"] = values.get("model") or None
         current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
-        checked = merge([Layer("here", current), Layer("here", typed)]).settings
+        checked = merge([Layer("", current), Layer("", typed)]).settings
         registry.find(checked.harness, checked.harnesses)
         self.settings = checked
         return checked

@@ -61,7 +61,7 @@ class Layer(msgspec.Struct, frozen=True):
     """Settings from one place."""
 
     origin: str
-    """A file, or the flag or variable that sets one setting and names it."""
+    """A file, or the flag or variable that sets one setting and names it; nothing for a form on the screen."""
     values: Mapping[str, Any]
 
 
@@ -105,8 +105,10 @@ def seconds(raw: object) -> float:
 
 
 def _named(name: str, origin: str) -> str:
-    """Name a setting for a person, once: a flag or a variable says which setting it is, a file does not."""
-    return origin if origin.startswith(("--", "SPOOL_")) else f"{origin}: {name}"
+    """Name a setting for a person, once: a flag or a variable says which setting it is, a file or a form does not."""
+    if origin.startswith(("--", "SPOOL_")):
+        return origin
+    return f"{origin}: {name}" if origin else name.replace("_", " ")
 
 
 def _switch(raw: object) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from textual import events
 
-from spool.cli.tui_client import LocalClient
+from spool.cli.tui.client import LocalClient
 from spool.domain.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolResult, ToolUse

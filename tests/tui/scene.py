@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.cli.tui_client import LocalClient
+from spool.cli.tui.client import LocalClient
 from spool.domain.events import (
     CheckpointDropped,
     CheckpointSaved,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from textual.widgets import Input
 
-from spool.cli.tui_client import LocalClient
+from spool.cli.tui.client import LocalClient
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from spool.cli.tui_client import LocalClient
+from spool.cli.tui.client import LocalClient
 from spool.domain.verdict import Status
 from spool.tui.app import SpoolApp
 from spool.tui.client import Diff, FileDiff, LoopRef

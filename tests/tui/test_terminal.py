@@ -220,8 +220,8 @@ def test_no_terminal_is_an_error_that_says_what_to_do(scratch: Scratch) -> None:
 BROKEN = """
 import sys
 from pathlib import Path
-from spool.cli.guard import guarded_terminal
-from spool.cli.tui_client import LocalClient
+from spool.cli.tui.guard import guarded_terminal
+from spool.cli.tui.client import LocalClient
 from spool.domain.settings import Settings
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp

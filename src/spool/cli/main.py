@@ -16,7 +16,7 @@ _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
-    "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, on a full screen."),
+    "tui": ("spool.cli.tui.command:tui", "Pick a change, start its loop and watch it, on a full screen."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
@@ -73,7 +73,7 @@ def spool(ctx: click.Context) -> int | None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.exceptions.NoArgsIsHelpError(ctx)
-    from spool.cli.tui import show
+    from spool.cli.tui.command import show
 
     return show(None, {})
 

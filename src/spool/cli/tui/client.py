@@ -1,40 +1,31 @@
 """The machine behind the screen: what `spool.tui.client.Client` asks for."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO
 
-import click
-
-from spool.cli.loops_here import rows
-from spool.cli.run import run
+from spool.cli.tui.changes import rows
+from spool.cli.tui.feed import LocalFeed
+from spool.cli.tui.runner import StartedRunner
 from spool.domain.prompt import StoryPrompt, build_story_prompt
-from spool.domain.settings import NAMES, Layer, Settings, merge
+from spool.domain.settings import Layer, Settings, merge
 from spool.domain.story import StoryList, parse_stories
-from spool.domain.text import clean
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
 from spool.host.difference import compare
-from spool.host.feed import JournalFeed, Row
 from spool.host.git import NoRepository, find_repository
 from spool.host.identity import start_time
 from spool.host.store import StateFolder
 from spool.host.sweep import signal_exactly
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_scenarios, read_stories
-from spool.tui.client import Batch, ChangeRow, Diff, FileDiff, LoopRef, Placed, Preview
+from spool.tui.client import ChangeRow, Diff, FileDiff, LoopRef, Preview
 
 _LARGEST_CONTEXT = 1 << 20
-_SAID = 4_096
-_OPTIONS = [one for one in run.params if isinstance(one, click.Option) and one.name in NAMES]
 
 
 class LocalClient:
@@ -44,7 +35,7 @@ class LocalClient:
         self._project = project
         self._fresh = fresh
         self._repository: str | None = None
-        self._started: dict[int, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+        self._started: dict[int, StartedRunner] = {}
         self.settings = settings
 
     @property
@@ -99,32 +90,20 @@ class LocalClient:
         )
 
     async def start(self, change: str, settings: Settings) -> LoopRef:
-        """Start a runner in a session of its own: what happens to the screen does not happen to it."""
-        words = [word for option in _OPTIONS for word in _words(option, getattr(settings, option.name or ""))]
-        words += ["--fresh"] * self._fresh
+        """Start a runner in a session of its own."""
+        runner = StartedRunner(self._project.root, change, settings, fresh=self._fresh)
         self._fresh = False
-        # A file and no pipe: a runner outlives its screen, and a pipe without a reader would break it.
-        said = TemporaryFile()  # noqa: SIM115 - read when the runner is gone
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spool", "run", change, "--no-interactive", "--no-stream", *words],
-            cwd=self._project.root,
-            env={**os.environ, **_switched_off(settings)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            start_new_session=True,
-        )
-        self._started[process.pid] = (process, said)
+        self._started[runner.pid] = runner
         return LoopRef(
             door="run",
             change=change,
             root=str(self._project.root),
             state=str(self._folder(change).path),
-            pid=process.pid,
-            start_time=start_time(process.pid) or "",
+            pid=runner.pid,
+            start_time=start_time(runner.pid) or "",
         )
 
-    def attach(self, loop: LoopRef) -> "LocalFeed":
+    def attach(self, loop: LoopRef) -> LocalFeed:
         """Replay a loop's journal and follow it."""
         return LocalFeed(loop, self._started.get(loop.pid))
 
@@ -207,66 +186,6 @@ class LocalClient:
         )
 
 
-class LocalFeed:
-    """A feed in the words of the screen."""
-
-    def __init__(self, loop: LoopRef, started: tuple[subprocess.Popen[bytes], IO[bytes]] | None) -> None:
-        self._loop = loop
-        self._started = started
-        self._feed = JournalFeed(_folder_of(loop).path, self._alive, self._ready)
-
-    async def next(self) -> Batch:
-        """Wait until there is more, or until a moment has passed, and return it."""
-        found, over = await self._feed.next()
-        return Batch(
-            events=tuple(map(_placed, found)),
-            read=self._feed.offset,
-            size=self._feed.size,
-            over=over,
-            complaint=self._said() if over else "",
-        )
-
-    async def page(self, start: int, stop: int) -> list[Placed]:
-        """Return the events of a part of the journal that has been read before."""
-        return list(map(_placed, await self._feed.page(start, stop)))
-
-    async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
-        return await self._feed.log_sizes(iteration)
-
-    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of what an iteration's agent printed, on `err` or `out`."""
-        return await self._feed.log(iteration, stream, start, stop)
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self._feed.close()
-
-    def _alive(self) -> bool:
-        if self._started is not None:
-            self._started[0].poll()  # collect it, or it stays a zombie
-        return bool(self._loop.start_time) and start_time(self._loop.pid) == self._loop.start_time
-
-    def _ready(self) -> bool:
-        """Whether a runner that was just started has taken its folder over, or will not do so any more."""
-        if self._started is None or not self._alive():
-            return True
-        with suppress(SpoolError, OSError):
-            state = _folder_of(self._loop).load()
-            return state is not None and state.runner.pid == self._loop.pid
-        return False
-
-    def _said(self) -> str:
-        if self._started is None or not self._started[0].returncode:
-            return ""
-        self._started[1].seek(0)
-        return clean(self._started[1].read(_SAID).decode("utf-8", "replace")).strip()
-
-
-def _placed(row: Row) -> Placed:
-    return Placed(*row)
-
-
 def _folder_of(loop: LoopRef) -> StateFolder:
     return StateFolder(Path(loop.state))
 
@@ -274,16 +193,3 @@ def _folder_of(loop: LoopRef) -> StateFolder:
 def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:
     state = None if fresh else folder.load()
     return 1 if fresh else max(state.iteration if state else 0, folder.last_iteration()) + 1
-
-
-def _words(option: click.Option, value: object) -> list[str]:
-    """Return what says a setting on a command line; an empty value says that there is none, whatever a file sets."""
-    if option.is_flag:
-        return [option.opts[0]] if value else []
-    return [option.opts[0], "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)]
-
-
-def _switched_off(settings: Settings) -> dict[str, str]:
-    """Return what only a variable can say: flags can switch on, but not off what a file switches on."""
-    flags = [option.name for option in _OPTIONS if option.is_flag and option.name]
-    return {f"SPOOL_{name.upper()}": "false" for name in flags if not getattr(settings, name)}

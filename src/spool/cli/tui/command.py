@@ -49,10 +49,10 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
     settings = load_settings(project.root, flags)
 
-    from spool.cli.guard import guarded_terminal
+    from spool.cli.tui.guard import guarded_terminal
 
     with guarded_terminal():  # before threads start, and before anything is on the screen
-        from spool.cli.tui_client import LocalClient
+        from spool.cli.tui.client import LocalClient
         from spool.tui.app import SpoolApp
 
         client = LocalClient(project, settings, fresh=bool(given.get("fresh")))

@@ -1,0 +1,1 @@
+"""`spool tui`: the machine behind the screen of `spool.tui`."""

@@ -36,6 +36,7 @@ from tests.tui.support import (
     make_app,
     opened,
     run_events,
+    run_folder,
     run_state,
     start_loop,
     text_of,
@@ -368,10 +369,95 @@ async def test_changes_show_the_difference_from_the_checkpoint(
         await until(pilot, lambda: "proposal.md" in text_of(app))
         await pilot.press("tab")
         await until(pilot, lambda: "2 files changed since the checkpoint (+3 -0)" in text_of(app))
-        for part in ("new file.txt  +2 -0", "+two", "+More."):
+        for part in ("new file.txt +2 -0", "+two", "+More."):
             assert part in text_of(app)
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_the_prompt_after_a_stop_is_that_of_the_checkpoint(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = ".spool/changes/" + SCRATCH_CHANGE + "/proposal.md"
+    two_stories(
+        scratch, [{"append": proposal, "text": "Of the attempt.\n"}, {"tick": 1}, {"say": "Hm."}, {"sleep": 600}]
+    )
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "Hm." in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+        kept = await app._client.prompt(SCRATCH_CHANGE, app._client.check({"on_resume": "keep"}))
+        assert "Of the attempt." in kept
+        prompt = await app._client.prompt(SCRATCH_CHANGE, app._client.check({"on_resume": "revert"}))
+        assert "Of the attempt." not in prompt
+        scratch.script([{"say": "Again."}, {"sleep": 600}])
+        await start_loop(pilot)
+        await until(pilot, lambda: "Again." in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+    assert (run_folder(scratch) / "logs" / "0002.prompt.md").read_text() == prompt
+
+
+async def test_removed_lines_that_look_like_headers_are_shown(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (scratch.root / "query.sql").write_text("-- drop me\nselect 1;\n")
+    (scratch.root / "becomes a link").write_text("text\n")
+    steps: list[dict[str, Any]] = [
+        {"write": "query.sql", "text": "select 1;\n++ x\n"},
+        {"run": ["ln", "-sf", "query.sql", "becomes a link"]},
+        {"say": "Done so far."},
+        {"sleep": 600},
+    ]
+    two_stories(scratch, steps)
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "Done so far." in text_of(app))
+        await pilot.press("tab")
+        await until(pilot, lambda: "--- drop me" in text_of(app) and "+++ x" in text_of(app))
+        assert "query.sql +1 -1" in text_of(app)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_another_story_while_the_first_is_still_painted(scene: Scene) -> None:
+    long = [Message(text="**bold** `code`\n\n- one\n- two\n" * 40) for _ in range(60)]
+    scene.write(*half_way(), *said("2", 3, *long))
+    app, client = quiet(scene)
+    async with opened(app, (140, 50)) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "bold" in text_of(app))
+        for _ in range(5):
+            hit(app, "f", "left", "f", "right", "t", "left", "right")
+            await pilot.pause(0.05)
+        await until(pilot, lambda: "bold" in text_of(app))
+    assert app.return_code in (0, None)
+
+
+async def test_clicks_pick_the_story_under_the_mouse(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app, (140, 30)) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "1 Tokens" in text_of(app) and "test_middleware.py" in text_of(app))
+        lines = text_of(app).splitlines()
+        row = next(number for number, line in enumerate(lines) if "1 Tokens" in line)
+        strip = app.screen.query_one(StoryStrip)
+        await pilot.click(strip, offset=(5, row - strip.region.y))
+        await until(pilot, lambda: "begin with the token store" in text_of(app))
+
+
+async def test_a_runner_that_was_killed_has_ended_when_it_was_heard_of_last(scene: Scene) -> None:
+    scene.write(*half_way())
+    app, client = quiet(scene)
+    async with opened(app) as pilot:
+        await app.push_screen(LoopScreen(client, scene.loop))  # nobody drives it
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen) and "its runner is gone" in text_of(app))
+        assert "· 3m 5" in text_of(app)  # the journal's own time, and not that since last spring
+        assert "iteration 3, attempt 2: interrupted" in text_of(app)
 
 
 async def test_a_finished_story_still_shows_what_it_changed(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_loop_in_light(scene: Scene, snap_compare: Any) -> None:
 def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], end: Callable[[], list[Any]]) -> None:
     scene.write(*half_way(), *end())
     app = app_of(scene)
-    prepare = showing(screen=LoopScreen(app._client, scene.loop), wait_for="result")
+    prepare = showing(screen=LoopScreen(app._client, scene.loop), wait_for="tests/test_tokens.py")
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 

@@ -116,11 +116,11 @@ def test_agent_output_cannot_act_on_the_terminal(scratch: Scratch) -> None:
         title = at.flag("pane_title")
         open_and_run(at, "--harness", "scripted")
         at.until_shown("red [bold]not bold[/bold] end")
+        at.keys("Tab", "Tab")
+        at.until_shown('{"kind":', "[bold]")
         assert at.flag("alternate_on") == "1"
         assert at.flag("pane_title") == title
         assert "owned" not in at.tmux("list-buffers")
-        at.keys("Tab", "Tab")
-        at.until_shown("[bold]")
         at.keys("q")
         at.until_shown("Spool · changes")
 

@@ -1,7 +1,12 @@
-"""What has changed since a checkpoint, told without touching it or the working tree."""
+"""What a checkpoint holds, and what has changed since, told without touching it or the working tree."""
 
+import asyncio
+import os
 import shutil
 import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -24,13 +29,38 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 async def compare(repository: Repository, tree: str, until: str = "", *, timeout_s: float) -> list[FileChange]:
-    """Compare a checkpoint's tree with a later one, or with the working tree; by an index of our own, as the runner may
-    be using the shadow's."""
+    """Compare a checkpoint's tree with a later one, or with the working tree."""
+    trees = [tree, until] if until else [tree]
+    async with _shadow(repository, timeout_s) as git:
+        if not until:
+            await git("add", "--intent-to-add", "--", ".")
+        rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", *trees)).split("\0")]
+        counted = [(row[2], _number(row[0]), _number(row[1])) for row in rows if len(row) == 3]
+        shown = _within(counted)
+        told = await git(*_DIFF, *trees, "--", *shown) if shown else ""
+    patches = dict(zip(shown, _split(told), strict=False))
+    return [FileChange(path, added, removed, patches.get(path, "")) for path, added, removed in counted]
+
+
+async def copy_out(repository: Repository, tree: str, folder: Path, *paths: str, timeout_s: float) -> None:
+    """Write a part of a checkpoint's tree to a folder."""
+    async with _shadow(repository, timeout_s) as git:
+        await git("read-tree", tree)
+        names = await git("ls-files", "-z", "--", *paths)
+        await git("checkout-index", f"--prefix={folder}/", "-z", "--stdin", stdin=os.fsencode(names))
+
+
+_Git = Callable[..., Awaitable[str]]
+
+
+@asynccontextmanager
+async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Git]:
+    """Ask the shadow, by an index of our own: the runner may be using the shadow's."""
     shadow = repository.spool_dir / "shadow" / worktree_key(repository.top)
     with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
         index = Path(folder) / "index"
-        if (shadow / "index").exists():
-            shutil.copy(shadow / "index", index)
+        with suppress(FileNotFoundError):
+            await asyncio.to_thread(shutil.copy, shadow / "index", index)
         env = git_environment(
             GIT_DIR=str(shadow),
             GIT_WORK_TREE=str(repository.top),
@@ -38,37 +68,29 @@ async def compare(repository: Repository, tree: str, until: str = "", *, timeout
             GIT_LITERAL_PATHSPECS="1",
         )
 
-        async def git(*words: str) -> str:
-            told = await ask_git(
-                "-c", "core.bigFileThreshold=256k", *words, directory=repository.top, timeout_s=timeout_s, env=env
-            )
-            return told.output.decode("utf-8", "replace")
+        async def git(*words: str, stdin: bytes = b"") -> str:
+            options = ("-c", "core.bigFileThreshold=256k")
+            told = await ask_git(*options, *words, directory=repository.top, timeout_s=timeout_s, env=env, stdin=stdin)
+            return told.output.decode("utf-8", "surrogateescape")
 
-        trees = [tree, until] if until else [tree]
-        if not until:
-            await git("add", "--intent-to-add", "--", ".")
-        rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", *trees)).split("\0")]
-        counted = [(row[2], _number(row[0]), _number(row[1])) for row in rows if len(row) == 3]
-        shown = _within(counted)
-        told = await git(*_DIFF, *trees, "--", *shown) if shown else ""
-        patches = dict(zip(shown, _split(told), strict=False))
-        return [FileChange(path, added, removed, patches.get(path, "")) for path, added, removed in counted]
+        yield git
 
 
 def _within(counted: list[tuple[str, int | None, int | None]]) -> list[str]:
     """Return the files whose patches are shown, as many as there is room for."""
     shown, lines = [], 0
     for path, added, removed in counted:
-        lines += (added or 0) + (removed or 0)
-        if lines > _LINES:
-            break
-        shown.append(path)
+        size = (added or 0) + (removed or 0)
+        if lines + size <= _LINES:
+            lines += size
+            shown.append(path)
     return shown
 
 
 def _split(patch: str) -> list[str]:
-    """Return the patch of each file; content never begins a line with `diff`."""
-    return [f"diff {part}" for part in f"\n{patch}".split("\ndiff ")[1:]]
+    """Return the patch of each file; content never begins a line with `diff`, and a new link has two."""
+    parts = [f"diff {part}" for part in f"\n{patch}".split("\ndiff ")[1:]]
+    return ["\n".join(same) for _, same in groupby(parts, key=lambda part: part.partition("\n")[0])]
 
 
 def _number(counted: str) -> int | None:

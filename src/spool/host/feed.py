@@ -85,7 +85,7 @@ class JournalFeed:
         return rows if rows or not finished else self._read()
 
     def _open(self) -> bool:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             if not self._ready():
                 return False
             self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,10 +1,9 @@
 """The application: holds the client, the themes and the screens, and nothing else."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.terminal_theme import TerminalTheme
 from textual.app import App
-from textual.binding import BindingType
 
 from spool.domain.text import clean
 from spool.tui.client import Client
@@ -30,7 +29,6 @@ class SpoolApp(App[None]):
     TITLE = "Spool"
     CSS_PATH = "spool.tcss"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, client: Client, *, change: str | None = None, colour: bool = True) -> None:
         # Without colour the terminal's own two are used; Textual would show shades of grey.

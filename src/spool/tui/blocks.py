@@ -12,16 +12,13 @@ import msgspec
 from spool.domain import words
 from spool.domain.events import (
     AgentEvent,
-    CheckpointDropped,
     CheckpointSaved,
-    Complete,
     Error,
     IterationEnded,
     IterationStarted,
     Retrying,
     Reverted,
     RunEnded,
-    RunStarted,
     StopRequested,
     StoryDone,
     StoryEvent,
@@ -38,6 +35,7 @@ from spool.tui.client import Placed
 PIECE = 4_096
 """The most characters in one block: painting one takes a few milliseconds, whatever the length of the message."""
 NO_FOLD = -1
+_LONGEST_LINE = 400
 
 
 class Form(Enum):
@@ -117,6 +115,17 @@ def markdown(text: str) -> list[Block]:
     return found
 
 
+def line(text: str, tone: Tone = Tone.PLAIN, *, indent: int = 0, fold: int = NO_FOLD) -> Block:
+    """Return a text as one line; the head of a fold if it is given one."""
+    shown = one_line(text, _LONGEST_LINE)
+    return Block(text=shown, form=Form.LINE, tone=tone, indent=indent, fold=fold, head=fold != NO_FOLD)
+
+
+def rule(text: str, tone: Tone = Tone.STRONG) -> Block:
+    """Return a heading with a rule behind it."""
+    return Block(text=one_line(text, _LONGEST_LINE), form=Form.RULE, tone=tone)
+
+
 def plain(text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO_FOLD) -> list[Block]:
     """Return a text as it is, line by line."""
     return [Block(text=clean(piece).rstrip("\n"), tone=tone, indent=indent, fold=fold) for piece in pieces(text)]
@@ -162,7 +171,7 @@ class _Transcript:
     def _speak(self, said: Message, start: int, stop: int | None) -> None:
         text = said.text[start:stop]
         # A long message is shown in parts; one that begins inside a fence opens it again.
-        if start and said.text.count("\n```", 0, start) % 2:
+        if start and (said.text.count("\n```", 0, start) + said.text.startswith("```")) % 2:
             text = f"```\n{text}"
         self._speech.append(text)
         if not said.partial:
@@ -201,49 +210,39 @@ class _Transcript:
         return any(block.form is Form.MARKDOWN and content.strip()[:200] in block.text for block in self.blocks[-8:])
 
     def _line(self, text: str, tone: Tone, *, fold: int = NO_FOLD) -> None:
-        self.blocks.append(Block(text=text, form=Form.LINE, tone=tone, fold=fold, head=fold != NO_FOLD))
+        self.blocks.append(line(text, tone, fold=fold))
 
 
 def _told(event: object) -> list[Block]:
     """Return what the loop itself tells, as single lines."""
     match event:
         case IterationStarted():
-            return [_rule(f"iteration {event.iteration}", Tone.STRONG)]
+            return [rule(f"iteration {event.iteration}", Tone.STRONG)]
         case StoryProgress():
-            return [_rule(words.story(event), Tone.STRONG)]
+            return [rule(words.story(event), Tone.STRONG)]
         case StoryDone():
-            return [_rule(words.story(event), Tone.GOOD)]
+            return [rule(words.story(event), Tone.GOOD)]
         case Retrying():
-            return [_rule(words.story(event), Tone.WARN)]
+            return [rule(words.story(event), Tone.WARN)]
         case Reverted():
-            return [_note(words.story(event), Tone.WARN)]
+            return [line(words.story(event), Tone.WARN)]
         case CheckpointSaved():
-            return [_note("the working tree is saved; a failed attempt goes back to it", Tone.DIM)]
+            return [line("the working tree is saved; a failed attempt goes back to it", Tone.DIM)]
         case IterationEnded(record=record):
             good = record.outcome is OutcomeKind.COMPLETED
-            told = [_rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
+            told = [rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
             why = [words.why(record), *words.vetoed(record)]
-            return told + [_note(line, Tone.DIM) for line in why if line]
+            return told + [line(one, Tone.DIM) for one in why if one]
         case Waiting():
-            return [_note(words.waiting(event), Tone.WARN)]
+            return [line(words.waiting(event), Tone.WARN)]
         case Warned():
-            return [_note(f"warning: {one_line(event.message, 400)}", Tone.WARN)]
+            return [line(f"warning: {event.message}", Tone.WARN)]
         case StopRequested():
-            return [_note(f"stop requested by {one_line(event.by)}{', by force' if event.forced else ''}", Tone.WARN)]
+            return [line(f"stop requested by {one_line(event.by)}{', by force' if event.forced else ''}", Tone.WARN)]
         case Error():
-            told = [_rule(one_line(event.reason, 400), Tone.BAD)]
-            return told + ([_note(one_line(event.kept, 400), Tone.WARN)] if event.kept else [])
+            told = [rule(event.reason, Tone.BAD)]
+            return told + ([line(event.kept, Tone.WARN)] if event.kept else [])
         case RunEnded():
-            return [_rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
-        case RunStarted() | CheckpointDropped() | Complete():
-            return []
+            return [rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
         case _:
             return []
-
-
-def _rule(text: str, tone: Tone) -> Block:
-    return Block(text=text, form=Form.RULE, tone=tone)
-
-
-def _note(text: str, tone: Tone) -> Block:
-    return Block(text=text, form=Form.LINE, tone=tone)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from spool.domain.stream import Message, ToolResult, ToolUse
-from spool.tui.blocks import Block, Form, Tone, cut, long_text, plain, said_in, transcribe
+from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in, transcribe
 from spool.tui.client import Feed, Placed
 
 EVENTS = 32
@@ -175,9 +175,9 @@ class LogPages:
         """Return the lines that begin on a page; a line longer than a page is cut there."""
         before = pages_in(self.errors)
         if number < before:
-            head = [_label("standard error")] if number == 0 else []
+            head = [rule("standard error")] if number == 0 else []
             return head + await self._page("err", number)
-        head = [_label("standard output")] if before and number == before else []
+        head = [rule("standard output")] if before and number == before else []
         return head + await self._page("out", number - before)
 
     async def _page(self, stream: str, number: int) -> list[Block]:
@@ -191,10 +191,6 @@ class LogPages:
 def pages_in(size: int) -> int:
     """Return how many pages of a log so many bytes take."""
     return -(-size // _BYTES)
-
-
-def _label(text: str) -> Block:
-    return Block(text=text, form=Form.RULE, tone=Tone.STRONG)
 
 
 def _after_line(data: bytes) -> int:

@@ -15,6 +15,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
+from spool.domain.text import clean
 from spool.tui.blocks import Block, Form, Tone
 
 _TONES = {
@@ -100,9 +101,10 @@ class _Prose(Markdown):
         self.parsed = _PARSER.parse(text)
         item: Token | None = None
         for token in self.parsed:
-            item = token if token.type == "list_item_open" else item
+            item = token if token.type == "list_item_open" and token.markup in "-*+" else item
             children = token.children or []
             for child in children:
+                child.content = clean(child.content)  # an entity may have become what was cleaned away before
                 if child.type == "softbreak":
                     child.type = "hardbreak"
             if item is not None and children:

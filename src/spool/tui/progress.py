@@ -136,8 +136,8 @@ class LoopProgress:
         for story_id, title, complete in listed:
             story = known.pop(story_id, None) or StoryView(story_id, title)
             story.title = title
-            if complete and story_id != self.current:
-                story.mark = Mark.DONE
+            if story_id != self.current and (complete or story.mark is Mark.DONE):
+                story.mark = Mark.DONE if complete else Mark.WAITING
             self.stories[story_id] = story
         self.stories.update((name, one) for name, one in known.items() if one.pages.count)  # what happened, happened
         return True
@@ -235,6 +235,16 @@ class LoopProgress:
                 story.mark = Mark.DONE
             else:
                 story.mark = Mark.FAILED if event.status is Status.STUCK else Mark.WAITING
+
+    def close(self) -> None:
+        """The runner is gone; one that was killed told no end, and what it did ended when it was heard of last."""
+        if self.ended is not None:
+            return
+        self.ended_at, self.waiting = self._heard_at, None
+        for story in self.stories.values():
+            story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
+            for attempt in story.attempts:
+                attempt.outcome = attempt.outcome or str(OutcomeKind.INTERRUPTED)
 
     def _named(self, story_id: str, title: str) -> StoryView:
         found = self.stories.get(story_id)

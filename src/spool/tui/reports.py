@@ -1,11 +1,13 @@
 """What the Info and Changes tabs and the preview say, as blocks."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from zlib import crc32
 
 from spool.domain import words
 from spool.domain.story import StoryList
-from spool.domain.text import counted, one_line
-from spool.tui.blocks import Block, Form, Tone, markdown, plain
+from spool.domain.text import counted
+from spool.tui.blocks import Block, Tone, line, markdown, plain, rule
 from spool.tui.client import Diff, FileDiff
 from spool.tui.progress import WHOLE, Attempt, LoopProgress, StoryView
 
@@ -15,23 +17,23 @@ _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}
 
 def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
     """Tell a story's tasks, its attempts with their reasons, and the scenarios."""
-    found = [_heading("Tasks")]
+    found = [rule("Tasks")]
     told = [story for story in stories.stories if view.id in (story.id, WHOLE)]
     found += [_task(task.mark, f"{task.id} {task.text}") for story in told for task in story.tasks]
     if not told:
-        found.append(_line("there are none in tasks.md now", Tone.DIM))
-    found += [_heading("Attempts" if view.id else "Iterations"), *_attempts(view)]
+        found.append(line("there are none in tasks.md now", Tone.DIM))
+    found += [rule("Attempts" if view.id else "Iterations"), *_attempts(view)]
     if progress.warnings:
-        found += [_heading("Warnings"), *(_line(one_line(text, 400), Tone.WARN) for text in progress.warnings)]
+        found += [rule("Warnings"), *(line(text, Tone.WARN) for text in progress.warnings)]
     if scenarios:
-        found += [_heading("Scenarios"), *(block for text in scenarios for block in markdown(text))]
+        found += [rule("Scenarios"), *(block for text in scenarios for block in markdown(text))]
     return found
 
 
 def summary(view: StoryView) -> list[Block]:
     """Tell what became of a story: its attempts with their reasons, and the files they changed."""
-    found = [_heading(f"{view.id} {view.title}".strip()), *_attempts(view)]
-    return found + [_line(f"  {one_line(name, 400)}", Tone.PLAIN) for name in sorted(view.files)]
+    found = [rule(f"{view.id} {view.title}".strip()), *_attempts(view)]
+    return found + [line(name, indent=2) for name in sorted(view.files)]
 
 
 def changes(diff: Diff, view: StoryView) -> list[Block]:
@@ -41,65 +43,45 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
         removed = sum(file.removed or 0 for file in diff.files)
         when = "between this checkpoint and the next" if view.until else "since the checkpoint"
         head = f"{counted(len(diff.files), 'file')} changed {when}"
-        found = [_line(f"{head} (+{added} -{removed})", Tone.STRONG), _line("", Tone.PLAIN)]
-        return found + [block for number, file in enumerate(diff.files) for block in _file(number, file)]
+        found = [line(f"{head} (+{added} -{removed})", Tone.STRONG), line("")]
+        return found + [block for file in diff.files for block in _file(file)]
     if view.files:
-        found = [_line(f"{counted(len(view.files), 'file')} changed", Tone.STRONG), _line(diff.note, Tone.DIM)]
-        return [*found, *(_line(one_line(name), Tone.PLAIN) for name in sorted(view.files))]
-    return [_line(diff.note or "nothing has changed since the checkpoint", Tone.DIM)]
+        found = [line(f"{counted(len(view.files), 'file')} changed", Tone.STRONG), line(diff.note, Tone.DIM)]
+        return [*found, *(line(name) for name in sorted(view.files))]
+    return [line(diff.note or "nothing has changed since the checkpoint", Tone.DIM)]
 
 
-def _file(number: int, file: FileDiff) -> list[Block]:
-    counted = "binary" if file.added is None else f"+{file.added} -{file.removed}"
-    head = Block(text=f"{one_line(file.path)}  {counted}", form=Form.LINE, tone=Tone.STRONG, fold=number, head=True)
-    if not file.patch or file.added is None:
-        why = "not text" if file.added is None else "too long to be shown here"
-        return [head, *plain(why, tone=Tone.DIM, indent=2, fold=number)]
+def _file(file: FileDiff) -> list[Block]:
+    fold = crc32(file.path.encode("utf-8", "surrogateescape"))  # other files come and go while one looks
+    changed = "not text, or long" if file.added is None else f"+{file.added} -{file.removed}"
+    head = line(f"{file.path}  {changed}", Tone.STRONG, fold=fold)
     hunks = file.patch.partition("\n@@")
-    lines = f"@@{hunks[2]}".splitlines() if hunks[1] else []
-    return [head, *_coloured([line for line in lines if not line.startswith("\\")], number)]
+    lines = [one for one in f"@@{hunks[2]}".splitlines() if one[:1] in "+- @"] if hunks[1] else []
+    return [head, *(_coloured(lines, fold) or plain("not shown here", tone=Tone.DIM, indent=2, fold=fold))]
 
 
-def _coloured(lines: list[str], number: int) -> list[Block]:
+def _coloured(lines: list[str], fold: int) -> list[Block]:
     """Return lines in the colour of their first sign, neighbours of one colour as one block."""
-    found: list[Block] = []
-    run: list[str] = []
-    for at, line in enumerate(lines):
-        run.append(line)
-        if at + 1 == len(lines) or lines[at + 1][:1] != line[:1]:
-            found += plain("\n".join(run), tone=_BY_SIGN.get(line[:1], Tone.PLAIN), indent=2, fold=number)
-            run = []
-    return found
+    signs = groupby(lines, key=lambda one: one[:1])
+    coloured = (("\n".join(run), _BY_SIGN.get(sign, Tone.PLAIN)) for sign, run in signs)
+    return [block for text, tone in coloured for block in plain(text, tone=tone, indent=2, fold=fold)]
 
 
 def _task(mark: str, text: str) -> Block:
     done = mark in _DONE
     sign = "✓" if done else "○" if mark == " " else mark
-    return _line(f"{sign} {one_line(text, 300)}", Tone.GOOD if done else Tone.PLAIN)
+    return line(f"{sign} {text}", Tone.GOOD if done else Tone.PLAIN)
 
 
 def _attempts(view: StoryView) -> list[Block]:
-    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [_line("not begun", Tone.DIM)]
+    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [line("not begun", Tone.DIM)]
 
 
 def _attempt(attempt: Attempt, *, whole: bool) -> Block:
     place = f"iteration {attempt.iteration}" + ("" if whole else f", attempt {attempt.number}")
     if not attempt.outcome:
-        return _line(f"{place}: running", Tone.CALL)
+        return line(f"{place}: running", Tone.CALL)
     told = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
     if attempt.reason:
-        told += f" ({one_line(attempt.reason, 400)})"
-    return _line(told, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)
-
-
-def _heading(text: str) -> Block:
-    return Block(text=text, form=Form.RULE, tone=Tone.STRONG)
-
-
-def _line(text: str, tone: Tone) -> Block:
-    return Block(text=text, form=Form.LINE, tone=tone)
-
-
-def failure(text: str) -> Block:
-    """Tell why there is nothing to show."""
-    return _line(one_line(text, 400), Tone.DIM)
+        told += f" ({attempt.reason})"
+    return line(told, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)

@@ -6,6 +6,9 @@ from itertools import accumulate
 from textual.strip import Strip
 
 from spool.tui.blocks import NO_FOLD, Block
+from spool.tui.pages import Pages
+
+_SPOILT = -1
 
 
 class Folds:
@@ -42,13 +45,24 @@ class Folds:
 class Page:
     """A painted page."""
 
-    def __init__(self, number: int, version: int, blocks: list[Block]) -> None:
+    def __init__(self, source: Pages, number: int, blocks: list[Block], version: int, *, final: bool) -> None:
+        self.source = source
         self.number = number
-        self.version = version
         self.blocks = blocks
+        self._version = version
+        self._final = final
+        """Whether it can grow no more."""
         self.painted: list[list[Strip]] = []
         self.lines: list[Strip] = []
         self.owners: list[Block] = []
+
+    def is_old(self, source: Pages) -> bool:
+        """Whether it has to be painted again to show what the source holds now."""
+        return self.source is not source or (not self._final and self._version != source.version)
+
+    def spoil(self) -> None:
+        """Have it painted again: what is folded has changed."""
+        self._version, self._final = _SPOILT, False
 
     def settle(self) -> None:
         """Lay the painted blocks under each other."""

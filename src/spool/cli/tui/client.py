@@ -4,8 +4,11 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from spool.cli.tui.changes import rows
 from spool.cli.tui.feed import LocalFeed
@@ -16,7 +19,8 @@ from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
-from spool.host.difference import compare
+from spool.host.checkpoints.checkpoints import Checkpoints
+from spool.host.difference import compare, copy_out
 from spool.host.git import NoRepository, find_repository
 from spool.host.identity import start_time
 from spool.host.store import StateFolder
@@ -66,11 +70,12 @@ class LocalClient:
 
     async def prompt(self, change: str, settings: Settings) -> str:
         """Return exactly what the agent will get for the next story."""
-        source = ChangeStories(self._project, change, timeout_s=settings.command_timeout)
-        story = (await source.stories()).next
-        if story is None:
-            return ""
-        texts = await source.prompt_parts()
+        async with self._as_the_runner_will_find_it(change, settings) as project:
+            source = ChangeStories(project, change, timeout_s=settings.command_timeout)
+            story = (await source.stories()).next
+            if story is None:
+                return ""
+            texts = await source.prompt_parts()
         folder = self._folder(change)
         return build_story_prompt(
             StoryPrompt(
@@ -88,6 +93,25 @@ class LocalClient:
                 question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
             )
         )
+
+    @asynccontextmanager
+    async def _as_the_runner_will_find_it(self, change: str, settings: Settings) -> AsyncIterator[Project]:
+        """Give the project; one whose last run was stopped goes back to its checkpoint before the agent is asked."""
+        timeout_s = settings.command_timeout
+        repository = await find_repository(self._project.root, timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            yield self._project
+            return
+        saved = Checkpoints(repository, change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
+        left = await saved.current()
+        if left is None or (settings.on_resume == "keep" and not left.half_reverted):
+            yield self._project
+            return
+        inside = self._project.root.relative_to(repository.top)
+        with TemporaryDirectory(prefix="spool-preview-") as folder:
+            places = (str(inside / name) for name in (".spool", "openspec"))
+            await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
+            yield Project(Path(folder) / inside)
 
     async def start(self, change: str, settings: Settings) -> LoopRef:
         """Start a runner in a session of its own."""
@@ -147,7 +171,7 @@ class LocalClient:
     def force(self, loop: LoopRef) -> None:
         """Have a process of its own see to it that the runner and its agent die; nobody waits for that."""
         subprocess.Popen(
-            [sys.executable, "-m", "spool.host.enforce", str(loop.pid), loop.start_time],
+            [sys.executable, "-P", "-m", "spool.host.enforce", str(loop.pid), loop.start_time],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -11,10 +11,9 @@ from contextlib import contextmanager, suppress
 _MODES = r"\033[<u\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?1015l\033[?1004l\033[?2004l\033[?2048l\033[?7h"
 _SCRIPT = rf"""
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU
-saved=$(stty -g </dev/tty) || exit 0
 read -r bye && exit 0
 printf '{_MODES}\033[?25h\033[?1049l\033[0m' >/dev/tty
-stty "$saved" </dev/tty
+stty "$1" </dev/tty
 printf '\r\nThe screen was killed; loops that run go on. Look at them again with: spool tui\r\n' >/dev/tty
 """
 
@@ -22,10 +21,11 @@ printf '\r\nThe screen was killed; loops that run go on. Look at them again with
 @contextmanager
 def guarded_terminal() -> Iterator[None]:
     """Have the terminal restored if this process is killed before the context ends."""
+    saved = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=False).stdout.strip()
     ours, theirs = os.pipe()
     try:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT],
+            ["/bin/sh", "-c", _SCRIPT, "spool-guard", saved or "sane"],
             stdin=ours,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

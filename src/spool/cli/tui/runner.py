@@ -25,7 +25,7 @@ class StartedRunner:
         # A file and no pipe: a runner outlives its screen, and a pipe without a reader would break it.
         self._said = TemporaryFile()  # noqa: SIM115 - read when the runner is gone
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "spool", "run", change, "--no-interactive", "--no-stream", *words],
+            [sys.executable, "-P", "-m", "spool", "run", change, "--no-interactive", "--no-stream", *words],
             cwd=root,
             env={**os.environ, **_switched_off(settings)},
             stdin=subprocess.DEVNULL,
@@ -55,7 +55,7 @@ def _words(option: click.Option, value: object) -> list[str]:
     """Return what says a setting on a command line; an empty value says that there is none, whatever a file sets."""
     if option.is_flag:
         return [option.opts[0]] if value else []
-    return [option.opts[0], "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)]
+    return [option.opts[0], "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)]
 
 
 def _switched_off(settings: Settings) -> dict[str, str]:

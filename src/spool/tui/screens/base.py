@@ -1,7 +1,7 @@
 """What all screens share: help, themes, and leaving."""
 
 import gc
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -9,18 +9,22 @@ from textual.screen import Screen
 
 from spool.errors import SpoolError
 from spool.tui.client import Client
+from spool.tui.screens.help import SUSPEND, HelpScreen
 from spool.tui.widgets.key_line import KeyLine
+
+_Answer = TypeVar("_Answer")
 
 
 def spare_what_lives_long() -> None:
     """Keep the garbage collector away from what is there now: a full round over it took 50 to 100 ms at 10,000 events
     a second, which is longer than a key press may take."""
+    gc.unfreeze()  # what an earlier screen left can go
     gc.collect()
     gc.freeze()
 
 
-class SpoolScreen(Screen[None]):
-    """A screen that reaches the machine through its client, and knows its own keys."""
+class KeyedScreen(Screen[_Answer]):
+    """A screen that knows its own keys."""
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """What the help says of this screen's own keys."""
@@ -30,12 +34,8 @@ class SpoolScreen(Screen[None]):
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("t", "app.theme", "Theme", show=False),
         Binding("ctrl+c", "leave", "Leave", show=False, priority=True),
-        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, priority=True),
+        SUSPEND,
     ]
-
-    def __init__(self, client: Client) -> None:
-        super().__init__()
-        self.client = client
 
     @property
     def is_there(self) -> bool:
@@ -44,8 +44,6 @@ class SpoolScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show the keys."""
-        from spool.tui.screens.help import HelpScreen
-
         self.app.push_screen(HelpScreen(self.KEYS))
 
     @on(KeyLine.Pressed)
@@ -56,7 +54,15 @@ class SpoolScreen(Screen[None]):
         """Quit; the loop screen stops its loop instead."""
         self.app.exit()
 
-    def complain(self, error: SpoolError) -> None:
+
+class SpoolScreen(KeyedScreen[None]):
+    """A screen that reaches the machine through its client."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self.client = client
+
+    def complain(self, error: SpoolError | OSError) -> None:
         """Tell what went wrong, and what to do about it."""
-        text = f"{error}\n{error.hint}" if error.hint else str(error)
-        self.notify(text, severity="error", timeout=8)
+        hint = error.hint if isinstance(error, SpoolError) else ""
+        self.notify(f"{error}\n{hint}".strip(), severity="error", timeout=8)

@@ -14,7 +14,11 @@ from textual.widgets import Static
 _EVERYWHERE = (
     ("?", "this help"),
     ("t", "the other theme, light or dark"),
+    ("Ctrl-Z", "back to the shell; fg comes back"),
 )
+
+
+SUSPEND = Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, priority=True)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -22,6 +26,7 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "app.pop_screen", "Close"),
+        SUSPEND,
     ]
 
     def __init__(self, keys: Sequence[tuple[str, str]]) -> None:

@@ -16,10 +16,11 @@ from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
 from spool.tui.client import Client, LoopRef
 from spool.tui.progress import LoopProgress, StoryView
-from spool.tui.screens.base import SpoolScreen, spare_what_lives_long
+from spool.tui.screens.base import KeyedScreen, SpoolScreen, spare_what_lives_long
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
+from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.loop_title import LoopTitle
@@ -69,9 +70,11 @@ class LoopScreen(SpoolScreen):
         Binding("escape", "back", "Back", show=False),
     ]
 
-    def __init__(self, client: Client, loop: LoopRef) -> None:
+    def __init__(self, client: Client, loop: LoopRef, *, started: bool = False) -> None:
         super().__init__(client)
         self._loop = loop
+        self._started = started
+        """Whether its runner was started just now, and may have failed to."""
         self._feed = client.attach(loop)
         self._progress = LoopProgress(loop.change, whole=loop.door != "run")
         self._stories = StoryList()
@@ -93,8 +96,8 @@ class LoopScreen(SpoolScreen):
             yield StoryTabs(self.client, self._loop, self._feed)
         yield Line(id="message")
         yield Meter()
-        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS], id="keys")
-        yield KeyLine([*_KEYS_AT_THE_END, *SpoolScreen.BINDINGS], id="end-keys")
+        yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS], id="keys")
+        yield KeyLine([*_KEYS_AT_THE_END, *KeyedScreen.BINDINGS], id="end-keys")
 
     def on_mount(self) -> None:
         """Begin to follow the journal."""
@@ -131,25 +134,27 @@ class LoopScreen(SpoolScreen):
     @on(Bridge.Over)
     def _ended(self, event: Bridge.Over) -> None:
         self._over = True
+        self._progress.close()
         self.query_one("#keys").display = False
         self.query_one("#end-keys").display = True
         self._finish(event)
 
-    @work(exclusive=True, group="learn")
+    @work(group="learn")
     async def _finish(self, event: Bridge.Over) -> None:
         """Look at the change a last time, then go where one goes from here."""
         await self._look()
         if not self.is_there:
             return
         began = self._progress.started_at
-        if event.complaint and (began is None or began.timestamp() < self._opened_at):
-            self.app.notify(event.complaint, title="The loop did not start", severity="error", timeout=10)
-            self.app.pop_screen()
-        elif self._asked_at is not None:
+        if self._asked_at is not None:
             self.app.notify("The loop has stopped. Completed work is kept.")
             self._leave_to_selection()
-        else:
-            self._result_due = not isinstance(self.app.screen, ResultScreen)  # one that is open tells the end itself
+        elif self._started and event.complaint and (began is None or began.timestamp() < self._opened_at):
+            self.app.notify(event.complaint, title="The loop did not start", severity="error", timeout=10)
+            while self in self.app.screen_stack:
+                self.app.pop_screen()
+        else:  # a result that is open tells the end itself
+            self._result_due = not any(isinstance(screen, ResultScreen) for screen in self.app.screen_stack)
             self.on_screen_resume()
 
     def on_screen_resume(self) -> None:
@@ -172,7 +177,8 @@ class LoopScreen(SpoolScreen):
         if not self._over:
             self._learn()
 
-    @work(exclusive=True, group="learn")
+    @work(group="learn")
+    @one_at_a_time
     async def _learn(self) -> None:
         await self._look()
 

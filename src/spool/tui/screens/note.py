@@ -10,6 +10,8 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
+from spool.tui.screens.help import SUSPEND
+
 
 class _Note(TextArea):
     """A text in which Enter is the end; what is pasted keeps its lines."""
@@ -38,7 +40,7 @@ class _Note(TextArea):
 class NoteScreen(ModalScreen[str | None]):
     """A small window for the note."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel"), SUSPEND]
 
     def compose(self) -> ComposeResult:
         """Make the window."""

@@ -10,11 +10,12 @@ from textual.widgets import Checkbox, Input, TabPane
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
 from spool.errors import SpoolError
-from spool.tui.blocks import Block, Form, Tone, markdown, plain
+from spool.tui.blocks import Block, Tone, line, markdown, plain
 from spool.tui.client import Client
 from spool.tui.pages import BlockPages
-from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen
+from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
@@ -47,7 +48,6 @@ class PreviewScreen(SpoolScreen):
         super().__init__(client)
         self._change = change
         self._settings: Settings | None = client.settings
-        self._starting = False
 
     def compose(self) -> ComposeResult:
         """Make the tabs."""
@@ -59,7 +59,7 @@ class PreviewScreen(SpoolScreen):
                     yield PagedView(id=f"{name}-text")
             with TabPane("Settings", id="settings"):
                 yield SettingsForm(self.client.settings, self.client.harnesses)
-        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
+        yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
 
     def on_mount(self) -> None:
         """Read the change."""
@@ -71,7 +71,7 @@ class PreviewScreen(SpoolScreen):
     async def _read(self) -> None:
         try:
             found = await self.client.preview(self._change)
-        except SpoolError as error:
+        except (SpoolError, OSError) as error:
             self.complain(error)
             return
         if not self.is_there:
@@ -81,18 +81,18 @@ class PreviewScreen(SpoolScreen):
         notice.display = bool(found.notice)
         notice.say(one_line(found.notice, 300), layout=True)
         scenarios = [block for text in found.scenarios for block in markdown(text)]
-        self._text("proposal", markdown(found.proposal) or [_none("this change has no proposal.md")])
-        self._text("tasks", markdown(found.tasks) or [_none("this change has no tasks.md")])
-        self._text("scenarios", scenarios or [_none("this change has no scenarios")])
+        self._text("proposal", markdown(found.proposal) or [line("this change has no proposal.md", Tone.DIM)])
+        self._text("tasks", markdown(found.tasks) or [line("this change has no tasks.md", Tone.DIM)])
+        self._text("scenarios", scenarios or [line("this change has no scenarios", Tone.DIM)])
         await self._show_prompt()
 
     async def _show_prompt(self) -> None:
         try:
             prompt = await self.client.prompt(self._change, self._settings or self.client.settings)
-        except SpoolError as error:
-            self._text("prompt", [_none(f"there is no prompt: {error}")])
+        except (SpoolError, OSError) as error:
+            self._text("prompt", [line(f"there is no prompt: {error}", Tone.DIM)])
             return
-        self._text("prompt", plain(prompt) or [_none("every story is complete")])
+        self._text("prompt", plain(prompt) or [line("every story is complete", Tone.DIM)])
 
     def _text(self, name: str, blocks: list[Block]) -> None:
         if self.is_there:
@@ -139,24 +139,17 @@ class PreviewScreen(SpoolScreen):
         else:
             self.app.pop_screen()
 
-    @work(exclusive=True, group="start")
+    @work(group="start")
+    @one_at_a_time
     async def action_start(self) -> None:
         """Start the loop and watch it."""
         if self._settings is None:
             self.notify("The settings are not right yet.", severity="error")
             return
-        if self._starting:
-            return
-        self._starting = True
         try:
             loop = await self.client.start(self._change, self._settings)
         except (SpoolError, OSError) as error:
-            self._starting = False
-            self.complain(error if isinstance(error, SpoolError) else SpoolError(str(error)))
+            self.complain(error)
             return
-        self._starting = False
-        self.app.push_screen(LoopScreen(self.client, loop))
-
-
-def _none(text: str) -> Block:
-    return Block(text=text, form=Form.LINE, tone=Tone.DIM)
+        if self.app.screen is self:
+            self.app.push_screen(LoopScreen(self.client, loop, started=True))

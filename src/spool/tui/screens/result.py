@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from spool.domain import words
@@ -18,6 +17,7 @@ from spool.tui import reports
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
 from spool.tui.pages import BlockPages
 from spool.tui.progress import LoopProgress, Mark, StoryView
+from spool.tui.screens.base import KeyedScreen
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
@@ -30,10 +30,10 @@ _FIXED = 46
 """What the columns beside the story take."""
 
 
-class ResultScreen(Screen[str | None]):
+class ResultScreen(KeyedScreen[str | None]):
     """A table of the stories under the verdict, and what became of the one under the cursor; Enter goes to it."""
 
-    KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
+    KEYS = (
         ("Up, Down", "walk the stories"),
         ("Enter", "look at what happened in a story"),
         ("Esc", "back to the loop"),
@@ -42,17 +42,14 @@ class ResultScreen(Screen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Look at it"),
         Binding("escape", "dismiss(None)", "Back"),
-        Binding("question_mark", "help", "Help", key_display="?"),
-        Binding("t", "app.theme", "Theme", show=False),
-        Binding("q", "app.quit", "Quit"),
-        Binding("ctrl+c", "app.quit", "Quit", show=False),
+        Binding("q", "leave", "Quit"),
     ]
 
     def __init__(self, progress: LoopProgress, over: Callable[[], bool]) -> None:
         super().__init__()
         self._progress = progress
         self._over = over
-        self._shown: tuple[list[tuple[Text, ...]], Text] | None = None
+        self._shown: list[tuple[Text, ...]] = []
 
     def compose(self) -> ComposeResult:
         """Make the verdict and the table."""
@@ -61,7 +58,7 @@ class ResultScreen(Screen[str | None]):
             yield Static(id="verdict-text")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
         yield PagedView(id="story-text")
-        yield KeyLine(self.BINDINGS)
+        yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
 
     def on_mount(self) -> None:
         """Fill the table, and fill it again while the loop goes on."""
@@ -73,13 +70,12 @@ class ResultScreen(Screen[str | None]):
         self._show()
 
     def _show(self) -> None:
-        """Show what there is to tell now, if that is news."""
+        """Show what there is to tell now."""
+        self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
-        verdict = self._verdict()
-        if (rows, verdict) == self._shown:
+        if rows == self._shown:
             return
-        self._shown = (rows, verdict)
-        self.query_one("#verdict-text", Static).update(verdict)
+        self._shown = rows
         table: DataTable[Text] = self.query_one(DataTable)
         row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
@@ -90,19 +86,10 @@ class ResultScreen(Screen[str | None]):
         table.move_cursor(row=row)
 
     def _of_interest(self) -> int:
-        """Return the row of the story that failed, else the first."""
-        marks = [story.mark for story in self._progress.stories.values()]
-        return marks.index(Mark.FAILED) if Mark.FAILED in marks else 0
-
-    def action_help(self) -> None:
-        """Show the keys."""
-        from spool.tui.screens.help import HelpScreen
-
-        self.app.push_screen(HelpScreen(self.KEYS))
-
-    @on(KeyLine.Pressed)
-    async def _pressed(self, event: KeyLine.Pressed) -> None:
-        await self.run_action(event.action)
+        """Return the row of the story that was worked on last, if it is not done; else the first."""
+        stories = list(self._progress.stories.values())
+        current = [at for at, one in enumerate(stories) if one.id == self._progress.current]
+        return current[0] if current and stories[current[0]].mark is not Mark.DONE else 0
 
     def action_select(self) -> None:
         """Go to the story under the cursor."""

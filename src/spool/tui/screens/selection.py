@@ -10,9 +10,10 @@ from textual.widgets import Input
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.client import ChangeRow, Client
-from spool.tui.screens.base import SpoolScreen
+from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
+from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.change_list import ChangeList, heading
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
@@ -56,7 +57,7 @@ class SelectionScreen(SpoolScreen):
         yield Line(_EMPTY, id="empty")
         yield Line(id="detail")
         yield Input(placeholder="filter by id or title", id="filter")
-        yield KeyLine([*self.BINDINGS, *SpoolScreen.BINDINGS])
+        yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
         yield KeyLine(_FILTER_KEYS, id="filter-keys")
 
     def on_mount(self) -> None:
@@ -75,11 +76,12 @@ class SelectionScreen(SpoolScreen):
         """Fit the heading to the columns."""
         self.query_one("#columns", Line).say(heading(self.query_one(ChangeList).scrollable_content_region.width))
 
-    @work(exclusive=True)
+    @work(group="read")
+    @one_at_a_time
     async def _read(self) -> None:
         try:
             self._rows = await self.client.changes()
-        except SpoolError as error:
+        except (SpoolError, OSError) as error:
             self.complain(error)
         self._show()
 

@@ -32,23 +32,25 @@ class ChangeList(OptionList):
         self._first = first
         """The change that the cursor begins on."""
         self._rows: list[ChangeRow] = []
-        self._shown = 0
+        self._shown: list[Text] = []
 
     @property
     def row(self) -> ChangeRow | None:
         """The change under the cursor."""
-        return self._rows[self.highlighted] if self.highlighted is not None and self._rows else None
+        at = self.highlighted
+        return self._rows[at] if at is not None and at < len(self._rows) else None
 
     def show(self, rows: Sequence[ChangeRow]) -> None:
         """Show these changes; the cursor stays on the change it was on."""
-        width = self.scrollable_content_region.width
-        if (list(rows), width) == (self._rows, self._shown):
-            return
+        width, now = self.scrollable_content_region.width, datetime.now(UTC)
+        lines = [line(row, width, now) for row in rows]
         before = self.row
-        self._rows, self._shown = list(rows), width
-        now = datetime.now(UTC)
+        self._rows = list(rows)
+        if lines == self._shown:
+            return
+        self._shown = lines
         self.clear_options()
-        self.add_options(Option(line(row, width, now)) for row in rows)
+        self.add_options(Option(line) for line in lines)
         wanted = _key(before) if before else (self._first, "")
         places = [place for place, row in enumerate(rows) if _key(row) == wanted]
         self.highlighted = (places or [0])[0] if rows else None
@@ -60,7 +62,8 @@ class ChangeList(OptionList):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Chosen(self._rows[event.option_index]))
+        if self.row is not None:
+            self.post_message(self.Chosen(self.row))
 
 
 def _key(row: ChangeRow) -> tuple[str, str]:

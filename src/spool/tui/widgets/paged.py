@@ -55,6 +55,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, follow: bool = False, folded: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
         self._source: Pages = BlockPages(())
+        self._painting: Pages = self._source
+        """The source of what is being painted; another one may be wanted in the meantime."""
         self._follow = follow
         self.following = follow
         self._folds = Folds(shut=folded)
@@ -67,13 +69,13 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def show(self, source: Pages, *, stay: bool = False) -> None:
         """Show something; `stay` keeps the place, for a newer state of the same text."""
-        self._source = source
-        if stay:
+        if source is self._source:
             self._paint_anew()
-            return
-        self._folds.forget()
-        self._restart = True
-        self.following = self._follow
+        self._source = source
+        if not stay:
+            self._folds.forget()
+            self._restart = True
+            self.following = self._follow
         self._work.set()
 
     def grown(self) -> None:
@@ -206,7 +208,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _paint_anew(self) -> None:
         for page in self._window.pages:
-            page.version = -1
+            page.spoil()
         self._work.set()
 
     def _at_end(self) -> bool:
@@ -227,20 +229,23 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._painter is None or (self._painter.width, self._painter.dark) != (width, dark):
             self._painter = Painter(width, dark=dark)
             for page in window.pages:
-                page.version, page.painted = -1, []
-        source, last = self._source, self._source.count - 1
+                page.spoil()
+                page.painted = []
+        source = self._painting = self._source
+        last = source.count - 1
         window.pages = [page for page in window.pages if page.number <= last]
         if last < 0:
             self._lay_out()
             return
-        if self._asked or not window.pages:
+        if self._restart or self._jump is not None or not window.pages:
             to_end = self._jump == _END or (self._jump is None and self.following)
             await self._begin_at(last if to_end else min(last, self._jump or 0), to_end=to_end)
         elif self.following and window.last.number < last - 2:
             await self._begin_at(last, to_end=True)
         for at, page in enumerate(list(window.pages)):
-            stale = page.version == -1 or (page.number == last and page.version != source.version)
-            if stale or (page.number == last - 1 and at == len(window.pages) - 1):
+            if self._asked:
+                return
+            if page.is_old(source):
                 window.pages[at] = await self._painted(page.number, page)
         self._lay_out()
         await self._fill(last)
@@ -289,8 +294,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _asked(self) -> bool:
-        """Whether somebody wants to be elsewhere in the meantime; then what is being done here can be left."""
-        return self._restart or self._jump is not None
+        """Whether somebody wants to see something else in the meantime; then what is being done here can be left."""
+        return self._restart or self._jump is not None or self._source is not self._painting
 
     def _trim(self, margin: int) -> None:
         """Drop pages that nobody is near."""
@@ -308,9 +313,9 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         """Paint a page, a few milliseconds at a time; what has not changed is not painted again."""
         painter = self._painter
         assert painter is not None  # noqa: S101 - the caller has made one
-        version = self._source.version
-        blocks = [block for block in await self._source.load(number) if not self._folds.hides(block)]
-        page = Page(number, version, blocks)
+        source, version, count = self._painting, self._painting.version, self._painting.count
+        blocks = [block for block in await source.load(number) if not self._folds.hides(block)]
+        page = Page(source, number, blocks, version, final=number < count - 2)  # a line may end on the page after
         known = dict(zip(earlier.blocks, earlier.painted, strict=True)) if earlier and earlier.painted else {}
         slice_began = time.monotonic()
         for block in blocks:

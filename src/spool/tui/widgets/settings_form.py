@@ -107,5 +107,5 @@ def _shown(value: object) -> str:
         for size, unit in ((3_600, "h"), (60, "m")):
             if value and value % size == 0:
                 return f"{value / size:g}{unit}"
-        return f"{value:g}s"
+        return f"{value:.12g}s"
     return "" if value is None else one_line(str(value))

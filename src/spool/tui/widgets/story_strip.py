@@ -57,8 +57,9 @@ class StoryStrip(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Pick the story that was clicked."""
-        for columns, lines, story in self._places:
-            if event.x in columns and event.y in lines:
+        at = event.get_content_offset(self)
+        for columns, lines, story in self._places if at is not None else ():
+            if at is not None and at.x in columns and at.y in lines:
                 self.post_message(self.Picked(story))
 
     def _list(self) -> Text:

@@ -12,9 +12,11 @@ from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
+from spool.tui.blocks import Block, Tone, line
 from spool.tui.client import Client, Diff, Feed, LoopRef
 from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages, pages_in
 from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
 
@@ -38,7 +40,7 @@ class StoryTabs(Container):
         self._index: StoryIndex | None = None
         self._log: LogPages | None = None
         self._compared_at = 0.0
-        self._reading = False
+        self._shown_blocks: dict[str, list[Block]] = {}
 
     def compose(self) -> ComposeResult:
         """Make the tabs."""
@@ -77,18 +79,24 @@ class StoryTabs(Container):
             agent.show(StoryPages(self._feed, view.pages))
         match self.query_one(Tabbed).active:
             case "info":
-                blocks = reports.info(progress, view, stories, scenarios)
-                self.query_one("#info-text", PagedView).show(BlockPages(blocks), stay=True)
+                self._put("#info-text", reports.info(progress, view, stories, scenarios))
             case "changes" if time.monotonic() - self._compared_at > _DIFF_S:
-                self._compared_at = time.monotonic()
                 self._compare(view)
             case "log":
                 self._read_log(view)
             case _:
                 pass
 
-    @work(exclusive=True, group="diff")
+    def _put(self, where: str, blocks: list[Block]) -> None:
+        """Show blocks where they are news."""
+        if self._shown_blocks.get(where) != blocks:
+            self._shown_blocks[where] = blocks
+            self.query_one(where, PagedView).show(BlockPages(blocks), stay=True)
+
+    @work(group="diff")
+    @one_at_a_time
     async def _compare(self, view: StoryView) -> None:
+        self._compared_at = time.monotonic()
         diff = Diff(note="this story has not begun")
         if view.attempts:
             diff = Diff(note="this loop makes no checkpoints, so only the names of changed files are known")
@@ -97,24 +105,16 @@ class StoryTabs(Container):
                 diff = await self._client.diff(self._loop, view.since, view.until)
             except (SpoolError, OSError) as error:
                 diff = Diff(note=one_line(str(error), 400))
-        if self.is_attached:
-            self.query_one("#changes-text", PagedView).show(BlockPages(reports.changes(diff, view)), stay=True)
+        if self.is_attached and view is self._view:
+            self._put("#changes-text", reports.changes(diff, view))
 
     @work(group="log")
+    @one_at_a_time
     async def _read_log(self, view: StoryView) -> None:
-        if self._reading:
-            return
-        self._reading = True
-        try:
-            await self._follow_log(view)
-        finally:
-            self._reading = False
-
-    async def _follow_log(self, view: StoryView) -> None:
         text = self.query_one("#log-text", PagedView)
         if view.iteration is None:
             self._log = None
-            text.show(BlockPages([reports.failure("nothing has been printed yet")]))
+            text.show(BlockPages([line("nothing has been printed yet", Tone.DIM)]))
         elif self._log is None or self._log.iteration != view.iteration:
             log = LogPages(self._feed, view.iteration)
             await log.measure()

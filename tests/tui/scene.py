@@ -123,6 +123,12 @@ class Scene:
             writer.emit(event)
         writer.close()
 
+    def finish(self) -> None:
+        """Let all go well."""
+        tasks = self.root / ".spool/changes" / CHANGE / "tasks.md"
+        tasks.write_text(tasks.read_text().replace("[ ]", "[x]"))
+        self.write(*finished())
+
     def state(
         self, status: Status, *, change: str = CHANGE, alive: bool = False, at: datetime | None = None, reason: str = ""
     ) -> None:

@@ -29,7 +29,7 @@ from spool.tui.widgets.story_strip import StoryStrip
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
 from tests.support import Scratch
-from tests.tui.scene import CHANGE, Scene, finished, half_way, make_scene, said
+from tests.tui.scene import CHANGE, Scene, half_way, make_scene, said
 from tests.tui.support import (
     alive,
     hit,
@@ -271,7 +271,8 @@ async def test_two_presses_force_once_a_stop_is_pending(scene: Scene) -> None:
 
 
 async def test_the_result_leads_back_to_a_story(scene: Scene) -> None:
-    scene.write(*half_way(), *finished())
+    scene.write(*half_way())
+    scene.finish()
     app, client = quiet(scene)
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.loop))
@@ -520,7 +521,7 @@ async def test_a_note_is_not_disturbed_by_the_end(scene: Scene) -> None:
         await app.push_screen(LoopScreen(client, driven_by(scene, runner)))
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
         await pilot.press("a", *"half a no")
-        scene.write(*finished())
+        scene.finish()
         runner.kill()
         runner.wait()
         await pilot.pause(1.0)
@@ -539,7 +540,7 @@ async def test_an_open_result_goes_on_to_the_end(scene: Scene) -> None:
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
         await pilot.press("s")
         await until(pilot, lambda: "running · 1 of 3 stories" in text_of(app))
-        scene.write(*finished())
+        scene.finish()
         runner.kill()
         runner.wait()
         await until(pilot, lambda: "done · 3 of 3 stories" in text_of(app))

@@ -15,7 +15,7 @@ from spool.tui.app import SpoolApp
 from spool.tui.client import Diff, FileDiff, LoopRef
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
-from tests.tui.scene import CHANGE, START, Scene, finished, half_way, make_scene, stuck
+from tests.tui.scene import CHANGE, START, Scene, half_way, make_scene, stuck
 from tests.tui.support import text_of, until
 
 SIZES = [pytest.param((100, 30), id="100x30"), pytest.param((60, 20), id="60x20")]
@@ -142,9 +142,13 @@ def test_loop_in_light(scene: Scene, snap_compare: Any) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("end", [finished, stuck], ids=["done", "stuck"])
-def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], end: Callable[[], list[Any]]) -> None:
-    scene.write(*half_way(), *end())
+@pytest.mark.parametrize("done", [True, False], ids=["done", "stuck"])
+def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], *, done: bool) -> None:
+    scene.write(*half_way())
+    if done:
+        scene.finish()
+    else:
+        scene.write(*stuck())
     app = app_of(scene)
     prepare = showing(screen=LoopScreen(app._client, scene.loop), wait_for="tests/test_tokens.py")
     assert snap_compare(app, terminal_size=size, run_before=prepare)

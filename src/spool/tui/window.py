@@ -1,6 +1,7 @@
 """The painted pages around where one looks, and what is folded on them."""
 
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from textual.strip import Strip
@@ -72,30 +73,45 @@ class Page:
 
 
 class Window:
-    """Pages that follow each other, and the lines that they make together."""
+    """Pages that follow each other, and the lines that they make together: always in step, whoever asks in between."""
 
     def __init__(self) -> None:
-        self.pages: list[Page] = []
+        self._pages: list[Page] = []
         self._tops = [0]
+
+    @property
+    def pages(self) -> Sequence[Page]:
+        """The pages, from top to bottom."""
+        return self._pages
+
+    def set(self, pages: Iterable[Page]) -> None:
+        """Hold these pages."""
+        self._pages = list(pages)
+        self._tops = list(accumulate((len(page.lines) for page in self._pages), initial=0))
+
+    def put(self, page: Page) -> None:
+        """Take a page in the place of the one with its number, or at one end."""
+        others = [one for one in self._pages if one.number != page.number]
+        self.set(sorted([*others, page], key=lambda one: one.number))
+
+    def drop(self, page: Page) -> None:
+        """Let go of a page at one end."""
+        self.set(one for one in self._pages if one is not page)
 
     @property
     def first(self) -> Page:
         """The page at the top."""
-        return self.pages[0]
+        return self._pages[0]
 
     @property
     def last(self) -> Page:
         """The page at the bottom."""
-        return self.pages[-1]
+        return self._pages[-1]
 
     @property
     def height(self) -> int:
         """How many lines there are."""
         return self._tops[-1]
-
-    def lay_out(self) -> None:
-        """Count the lines anew: pages have come, gone or changed."""
-        self._tops = list(accumulate((len(page.lines) for page in self.pages), initial=0))
 
     def top_of(self, page: int) -> int:
         """Return the first line of a page, which may be counted from the end."""

@@ -233,7 +233,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
                 page.painted = []
         source = self._painting = self._source
         last = source.count - 1
-        window.pages = [page for page in window.pages if page.number <= last]
+        window.set(page for page in window.pages if page.number <= last)
         if last < 0:
             self._lay_out()
             return
@@ -242,18 +242,18 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             await self._begin_at(last if to_end else min(last, self._jump or 0), to_end=to_end)
         elif self.following and window.last.number < last - 2:
             await self._begin_at(last, to_end=True)
-        for at, page in enumerate(list(window.pages)):
+        for page in list(window.pages):
             if self._asked:
                 return
             if page.is_old(source):
-                window.pages[at] = await self._painted(page.number, page)
+                window.put(await self._painted(page.number, page))
         self._lay_out()
         await self._fill(last)
 
     async def _begin_at(self, number: int, *, to_end: bool) -> None:
         self._restart, self._jump = False, None
         kept = next((page for page in self._window.pages if page.number == number), None)
-        self._window.pages = [await self._painted(number, kept)]
+        self._window.set([await self._painted(number, kept)])
         self._lay_out()
         if not to_end:
             self._move(0)
@@ -269,7 +269,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             and not self._asked
             and (self.following or window.height - self.scroll_offset.y - self.size.height < margin)
         ):
-            window.pages.append(await self._painted(window.last.number + 1))
+            window.put(await self._painted(window.last.number + 1))
             self._lay_out()
             if self.following:
                 self._to_end()
@@ -288,7 +288,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             if len(window.pages) >= _MOST_PAGES and window.first.lines:
                 break
             page = await self._painted(window.first.number - 1)
-            window.pages.insert(0, page)
+            window.put(page)
             self._lay_out()
             self._shift(len(page.lines))
 
@@ -301,12 +301,13 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         """Drop pages that nobody is near."""
         window = self._window
         while len(window.pages) > 2 and self.scroll_offset.y - len(window.first.lines) > 2 * margin:
-            gone = window.pages.pop(0)
+            gone = window.first
+            window.drop(gone)
             self._lay_out()
             self._shift(-len(gone.lines))
         bottom = self.scroll_offset.y + self.size.height
         while len(window.pages) > 2 and window.top_of(-1) - bottom > 2 * margin:
-            window.pages.pop()
+            window.drop(window.last)
             self._lay_out()
 
     async def _painted(self, number: int, earlier: Page | None = None) -> Page:
@@ -328,7 +329,6 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         return page
 
     def _lay_out(self) -> None:
-        self._window.lay_out()
         self.virtual_size = Size(self.size.width, self._window.height)
         self.refresh()
 

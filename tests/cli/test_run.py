@@ -74,6 +74,21 @@ def test_after_a_stop_the_story_starts_again_from_its_checkpoint(stories: Scratc
     assert "Complete" in types(events)
 
 
+def test_what_a_person_did_after_a_stop_is_set_aside_and_told_of(stories: Scratch) -> None:
+    stopped_in_story_one(stories)
+    (stories.root / "mine.txt").write_text("mine\n")
+    stories.git("add", "mine.txt")
+    stories.git("commit", "--quiet", "--message", "my own commit")
+    stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    [told] = [event["message"] for event in events if event["type"] == "Warning" and "yours too" in event["message"]]
+    assert "Complete" in types(events)
+    stories.git("checkout", "--quiet", "--", ".")
+    assert stories.spool(*told.partition("yours too: spool ")[2].split()).returncode == 0
+    assert (stories.root / "mine.txt").read_text() == "mine\n"
+    assert "my own commit" in stories.git("log", "-1", "--format=%s")
+
+
 def test_on_resume_keep_goes_on_from_the_tree_as_it_is(stories: Scratch) -> None:
     stopped_in_story_one(stories)
     stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])

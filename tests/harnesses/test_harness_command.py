@@ -35,6 +35,11 @@ def test_check_of_what_is_not_there(scratch: Scratch) -> None:
     assert scratch.spool("harness", "check", "gemni").returncode == 2
 
 
+def test_a_script_needs_no_check(scratch: Scratch) -> None:
+    done = scratch.spool("harness", "check", "scripted")
+    assert (done.returncode, "no more to check" in done.stdout) == (0, True)
+
+
 def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: Scratch) -> None:
     scratch.agent("import sys; sys.exit('the key is bad' * (len(sys.argv) > 2))", "claude")
     done = scratch.spool("harness", "check", "claude", "--model", "large")

@@ -39,15 +39,18 @@ class Bridge:
     class Over(Message):
         """The runner is gone, and all that it wrote is known."""
 
-        def __init__(self, complaint: str) -> None:
+        def __init__(self, complaint: str, *, watched: bool) -> None:
             super().__init__()
             self.complaint = complaint
+            self.watched = watched
+            """Whether it was alive a moment ago: then it ended just now."""
 
     def __init__(self, feed: Feed, progress: LoopProgress, target: MessagePump) -> None:
         self._feed = feed
         self._progress = progress
         self._target = target
         self._caught_up = False
+        self._watched = False
 
     async def run(self) -> None:
         """Follow the feed until the runner is gone."""
@@ -63,6 +66,7 @@ class Bridge:
                 self._target.post_message(self.Advanced(replayed=batch.read / max(1, batch.size)))
             self._caught_up = batch.read >= batch.size
             if batch.over:
-                self._target.post_message(self.Over(batch.complaint))
+                self._target.post_message(self.Over(batch.complaint, watched=self._watched))
                 return
+            self._watched |= not batch.events  # it was waited for, which nobody does for a runner that is gone
             await asyncio.sleep(0)

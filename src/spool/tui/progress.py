@@ -53,6 +53,11 @@ class Attempt:
     outcome: str = ""
     reason: str = ""
     seconds: float = 0.0
+    began_at: datetime | None = None
+
+    def lasts_s(self, now: datetime) -> float:
+        """Return how long it has lasted so far."""
+        return max(0.0, (now - self.began_at).total_seconds()) if self.began_at else 0.0
 
 
 @dataclass
@@ -71,6 +76,11 @@ class StoryView:
     """The tree of its checkpoint."""
     until: str = ""
     """The tree of the next story's checkpoint, once there is one."""
+
+    def spent_s(self, now: datetime) -> float:
+        """Return how long it was worked on, an attempt that still runs included."""
+        runs = bool(self.attempts) and not self.attempts[-1].outcome
+        return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
 
     @property
     def iteration(self) -> int | None:
@@ -154,7 +164,7 @@ class LoopProgress:
             case IterationStarted():
                 self.iteration = event.iteration
                 self.waiting = None
-                self._story().attempts.append(Attempt(event.iteration, self.attempt))
+                self._story().attempts.append(Attempt(event.iteration, self.attempt, began_at=event.at))
             case StoryProgress():
                 self._enter(event)
             case CheckpointSaved():
@@ -236,15 +246,17 @@ class LoopProgress:
             else:
                 story.mark = Mark.FAILED if event.status is Status.STUCK else Mark.WAITING
 
-    def close(self) -> None:
-        """The runner is gone; one that was killed told no end, and what it did ended when it was heard of last."""
+    def close(self, at: datetime | None = None) -> None:
+        """The runner is gone; one that was killed told no end, and ended now or when it was heard of last."""
         if self.ended is not None:
             return
-        self.ended_at, self.waiting = self._heard_at, None
+        self.ended_at, self.waiting = at or self._heard_at, None
         for story in self.stories.values():
             story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
-            for attempt in story.attempts:
-                attempt.outcome = attempt.outcome or str(OutcomeKind.INTERRUPTED)
+            if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:
+                last = story.attempts[-1]
+                last.outcome, last.seconds = str(OutcomeKind.INTERRUPTED), last.lasts_s(self.ended_at)
+                story.seconds += last.seconds
 
     def _named(self, story_id: str, title: str) -> StoryView:
         found = self.stories.get(story_id)

@@ -1,6 +1,7 @@
 """Watches a loop: a view of its journal. What it can do to the loop is ask it to stop, and leave it a note."""
 
 import time
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from rich.text import Text
@@ -134,7 +135,7 @@ class LoopScreen(SpoolScreen):
     @on(Bridge.Over)
     def _ended(self, event: Bridge.Over) -> None:
         self._over = True
-        self._progress.close()
+        self._progress.close(datetime.now(UTC) if event.watched else None)
         self.query_one("#keys").display = False
         self.query_one("#end-keys").display = True
         self._finish(event)
@@ -173,8 +174,10 @@ class LoopScreen(SpoolScreen):
             return
         if self._asked_at is not None and not self._over and time.monotonic() - self._asked_at >= HINT_AFTER_S:
             self._tell(f"The loop has not stopped yet. To force-quit, press q {_times(self._stop_key.left)} more.")
-        self.query_one(Meter).show(self._progress)
-        if not self._over:
+        if self._over:
+            self._paint()  # what one looks at may still change: the working tree does
+        else:
+            self.query_one(Meter).show(self._progress)
             self._learn()
 
     @work(group="learn")

@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Static
 
 from spool.domain import words
@@ -36,6 +37,7 @@ class ResultScreen(KeyedScreen[str | None]):
     KEYS = (
         ("Up, Down", "walk the stories"),
         ("Enter", "look at what happened in a story"),
+        ("Tab", "to the texts, to scroll them"),
         ("Esc", "back to the loop"),
         ("q", "quit"),
     )
@@ -50,11 +52,12 @@ class ResultScreen(KeyedScreen[str | None]):
         self._progress = progress
         self._over = over
         self._shown: list[tuple[Text, ...]] = []
+        self._wide = 0
 
     def compose(self) -> ComposeResult:
         """Make the verdict and the table."""
         yield Line(f"Spool · {one_line(self._progress.change)} · result", classes="title")
-        with VerticalScroll(id="verdict", can_focus=False):
+        with VerticalScroll(id="verdict"):
             yield Static(id="verdict-text")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
         yield PagedView(id="story-text")
@@ -73,10 +76,16 @@ class ResultScreen(KeyedScreen[str | None]):
         """Show what there is to tell now."""
         self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
-        if rows == self._shown:
-            return
-        self._shown = rows
         table: DataTable[Text] = self.query_one(DataTable)
+        before, self._shown = self._shown, rows
+        if len(before) == len(rows) and self._wide == self.size.width:  # in their places: the cursor stays where it is
+            news = [
+                (at, cell) for at, row in enumerate(rows) for cell in range(len(row)) if row[cell] != before[at][cell]
+            ]
+            for at, cell in news:
+                table.update_cell_at(Coordinate(at, cell), rows[at][cell])
+            return
+        self._wide = self.size.width
         row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
         for place, name in enumerate(_COLUMNS):
@@ -133,7 +142,7 @@ class ResultScreen(KeyedScreen[str | None]):
             Text(sign, style),
             Text(fitted(f"{story.id} {story.title}", width).rstrip()),
             Text(str(len(story.attempts)), justify="right"),
-            Text(words.duration(story.seconds) if story.attempts else "-", justify="right"),
+            Text(words.duration(story.spent_s(datetime.now(UTC))) if story.attempts else "-", justify="right"),
             Text("-" if usage.tokens is None else words.tokens(usage.tokens), justify="right"),
             Text("-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}", justify="right"),
             Text(str(len(story.files)) if story.attempts else "-", justify="right"),

@@ -48,6 +48,8 @@ def _root() -> Path | None:
 def _shown(name: str, value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g} s" if name in DURATIONS else str(value)

@@ -118,6 +118,13 @@ def _switch(raw: object) -> bool:
     return found
 
 
+def _whole(raw: object) -> int:
+    try:
+        return msgspec.convert(raw, int, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(f"'{one_line(str(raw), 40)}' is not a whole number") from None
+
+
 def _checked(name: str, raw: object, layer: Layer) -> object:
     if name not in _TYPES:
         near = get_close_matches(name, _TYPES, n=1)
@@ -130,6 +137,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return seconds(raw)
         if _TYPES[name] is bool:
             return _switch(raw)
+        if _TYPES[name] is int:
+            return _whole(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{_named(name, layer.origin)} is wrong: {error}") from None

@@ -65,8 +65,8 @@ def test_what_cannot_be_meant_is_refused(values: dict[str, object], said: str) -
         ("--max-retries", -1, "--max-retries cannot be negative"),
         ("SPOOL_MAX_RETRIES", -1, "SPOOL_MAX_RETRIES cannot be negative"),
         ("config.toml", -1, "config.toml: max_retries cannot be negative"),
-        ("SPOOL_MAX_RETRIES", "many", "SPOOL_MAX_RETRIES is wrong: Expected `int`, got `str`"),
-        ("config.toml", "many", "config.toml: max_retries is wrong: Expected `int`, got `str`"),
+        ("SPOOL_MAX_RETRIES", "many", "SPOOL_MAX_RETRIES is wrong: 'many' is not a whole number"),
+        ("config.toml", "many", "config.toml: max_retries is wrong: 'many' is not a whole number"),
     ],
 )
 def test_an_error_names_what_it_is_about_once(origin: str, value: object, said: str) -> None:

@@ -29,6 +29,16 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     question_tool: str = ""
 
 
+class ChangeTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """What every story's prompt says of the change."""
+
+    id: str
+    directory: str
+    proposal: str
+    scenarios: tuple[str, ...] = ()
+    module_text: str = ""
+
+
 class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """All that goes into the prompt of one attempt at a story."""
 
@@ -36,11 +46,7 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     max_attempts: int
     story: Story
-    change_id: str
-    directory: str
-    proposal: str
-    scenarios: tuple[str, ...] = ()
-    module_text: str = ""
+    change: ChangeTexts
     learnings: str
     """Path of the file in which earlier stories wrote down what later ones should know."""
     context: str = ""
@@ -55,9 +61,9 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section(CONTEXT_HEADING, parts.context),
         _failure_section(parts.last_failure),
         _story_section(parts),
-        _section("## Scenarios that must hold", "\n\n".join(parts.scenarios)),
-        _section(f"## The change: {parts.change_id}", parts.proposal),
-        _section("## Its module", parts.module_text),
+        _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
+        _section(f"## The change: {parts.change.id}", parts.change.proposal),
+        _section("## Its module", parts.change.module_text),
         _promise_section(DEFAULT_PROMISE, "this story is complete, its boxes are ticked and its checks pass"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -67,15 +73,16 @@ def _story_preamble(parts: StoryPrompt) -> str:
     lines = [
         f"# Spool: story {parts.story.id}, {parts.story.title}",
         "",
-        f"You work on one story of the change `{parts.change_id}`, alone, in attempt {parts.attempt} of at most "
+        f"You work on one story of the change `{parts.change.id}`, alone, in attempt {parts.attempt} of at most "
         f"{parts.max_attempts} (iteration {parts.iteration} of the loop). Do this story and no other.",
         "",
         "## How to work",
         "",
-        f"- The change is in `{parts.directory}/`: proposal.md, tasks.md, and specs where there are any.",
+        f"- The change is in `{parts.change.directory}/`: proposal.md, tasks.md, and specs where there are any.",
         f"- Read `{parts.learnings}` first if it is there: earlier stories wrote down what you should know. "
         "Add what the next story should know.",
-        f"- When a task is done and checked, tick its box in `{parts.directory}/tasks.md`: `- [ ]` becomes `- [x]`. "
+        f"- When a task is done and checked, tick its box in `{parts.change.directory}/tasks.md`: "
+        "`- [ ]` becomes `- [x]`. "
         "In the format with fields, set its Status to `[x] complete`.",
         "- Verify with the project's own checks, and with each task's Verify line where it has one. "
         "Never weaken a test to make it pass.",

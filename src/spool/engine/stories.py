@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Protocol, assert_never
 
-import msgspec
-
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.events import (
     CheckpointDropped,
@@ -20,7 +18,7 @@ from spool.domain.events import (
 from spool.domain.events import Retrying as RetryingEvent
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.prompt import StoryPrompt, build_story_prompt
+from spool.domain.prompt import ChangeTexts, StoryPrompt, build_story_prompt
 from spool.domain.state import StoryState
 from spool.domain.story import Story, StoryList, missing_from
 from spool.domain.stream import StreamEvent
@@ -57,19 +55,9 @@ class StorySource(Protocol):
         """Return what a person should know after a refresh, and forget it."""
         ...
 
-    async def prompt_parts(self) -> "ChangeTexts":
+    async def prompt_parts(self) -> ChangeTexts:
         """Return the texts that go into every story's prompt."""
         ...
-
-
-class ChangeTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """What every story's prompt says of the change."""
-
-    change_id: str
-    directory: str
-    proposal: str
-    scenarios: tuple[str, ...] = ()
-    module_text: str = ""
 
 
 class Checkpoints(Protocol):
@@ -278,18 +266,13 @@ class StoryPlan:
         )
 
     async def _prompt(self, place: Place, story: Story) -> str:
-        texts = await self._source.prompt_parts()
         return build_story_prompt(
             StoryPrompt(
                 iteration=place.iteration,
                 attempt=self._retries + 1,
                 max_attempts=self._max_retries + 1,
                 story=story,
-                change_id=texts.change_id,
-                directory=texts.directory,
-                proposal=texts.proposal,
-                scenarios=texts.scenarios,
-                module_text=texts.module_text,
+                change=await self._source.prompt_parts(),
                 learnings=self._learnings,
                 context=self._read_context(),
                 last_failure=self._tell_agent,

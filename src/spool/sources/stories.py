@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
-from spool.engine.stories import ChangeTexts
 from spool.errors import ChangeError, CommandTimeout
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, read_text
@@ -47,7 +47,7 @@ class ChangeStories:
     def _texts(self) -> ChangeTexts:
         change = self._project.read(self._change_id)
         return ChangeTexts(
-            change_id=change.id,
+            id=change.id,
             directory=change.directory,
             proposal=change.proposal,
             scenarios=tuple(read_scenarios(self._project.root / change.directory)),

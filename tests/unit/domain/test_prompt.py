@@ -2,7 +2,14 @@
 
 from spool.domain.change import Change
 from spool.domain.promise import PromiseReader
-from spool.domain.prompt import CONTEXT_HEADING, RalphPrompt, StoryPrompt, build_ralph_prompt, build_story_prompt
+from spool.domain.prompt import (
+    CONTEXT_HEADING,
+    ChangeTexts,
+    RalphPrompt,
+    StoryPrompt,
+    build_ralph_prompt,
+    build_story_prompt,
+)
 from spool.domain.story import parse_stories
 
 CHANGE = Change(
@@ -74,10 +81,12 @@ def story_prompt(**changed: object) -> str:
         "attempt": 2,
         "max_attempts": 4,
         "story": parse_stories(CHANGE.tasks or "").stories[0],
-        "change_id": CHANGE.id,
-        "directory": CHANGE.directory,
-        "proposal": CHANGE.proposal,
-        "scenarios": ("#### Scenario: It works",),
+        "change": ChangeTexts(
+            id=CHANGE.id,
+            directory=CHANGE.directory,
+            proposal=CHANGE.proposal,
+            scenarios=("#### Scenario: It works",),
+        ),
         "learnings": ".spool/.state/run/002-01_x/learnings.md",
     }
     return build_story_prompt(StoryPrompt(**{**parts, **changed}))  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ def check(name: str, model: str | None) -> int:
     if path is None:
         raise SpoolError(f"{traits.program} is not installed, or not on PATH", hint=f"install it: {traits.install}")
     click.echo(f"ok     {path}, {_version(traits) or 'version unknown'}")
-    if name == "scripted":
+    if not traits.reads_prompt:
         click.echo("ok     it plays a script, and there is no more to check")
         return 0
     with tempfile.TemporaryDirectory(prefix="spool-check-") as folder:

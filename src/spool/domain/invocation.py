@@ -18,6 +18,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there is something to allow: pi and aider never ask."""
     resume: bool = False
     """Whether it can go on with an earlier conversation of its own."""
+    reads_prompt: bool = True
+    """Whether what it does depends on what it is asked; a script's does not."""
     question_tool: str = ""
     """The tool by which this agent asks a person, if it has one; the prompt forbids it by name."""
     leavings: tuple[str, ...] = ()

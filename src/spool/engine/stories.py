@@ -136,7 +136,6 @@ class StoryPlan:
         self._tell_agent = ""
         self._due = _Due.NOTHING
         self._started = False
-        self._resumes = False
 
     async def prepare(self, place: Place) -> str | Finish:
         """Bring the tree into the state that the next attempt begins from, and build its prompt."""
@@ -205,7 +204,6 @@ class StoryPlan:
         # A revert that was cut short left a mixture of two trees: that is never worth keeping.
         if left is not None and (self._on_resume is OnResume.REVERT or left.half_reverted):
             self._due = _Due.REVERT
-            self._resumes = True
         self._started = True
 
     async def _settle(self) -> None:
@@ -216,10 +214,9 @@ class StoryPlan:
             discarded = await self._checkpoints.revert(checkpoint)
             self._emit(Reverted(story_id=story_id, kept_as=discarded.name if discarded else ""))
             self._warn(discarded.warnings if discarded else ())
-            if discarded and self._resumes:  # a person may have worked here since the last run
+            if discarded and self.story is None:  # a stopped run is taken up: a person may have worked here since
                 kept = f"spool checkpoint restore {discarded.name}"
                 self._warn([f"what was changed since the story's checkpoint is set aside, yours too: {kept}"])
-            self._resumes = False
         elif checkpoint is not None and self._due is _Due.DROP:
             await self._checkpoints.drop(checkpoint)
             self._emit(CheckpointDropped(story_id=story_id))

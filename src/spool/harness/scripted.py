@@ -26,7 +26,9 @@ class Scripted:
     """The harness for a script in TOML or JSON; `spool.testing.player` tells its format."""
 
     name = "scripted"
-    traits = Traits(program=sys.executable, install="it comes with Spool", model=False, json=True, cost=True)
+    traits = Traits(
+        program=sys.executable, install="it comes with Spool", model=False, json=True, cost=True, reads_prompt=False
+    )
 
     def __init__(self, options: ScriptedOptions) -> None:
         self._options = options

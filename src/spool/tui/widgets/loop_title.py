@@ -1,5 +1,6 @@
 """The first line of a loop: which one it is, how it stands, and how far it is."""
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.widgets import Static
 
@@ -8,6 +9,7 @@ from spool.tui.looks import STATUS_STYLES, bar, fitted, state_of
 from spool.tui.progress import LoopProgress
 
 _BAR = 24
+_DOT = " · "
 _ROOMY = 80
 
 
@@ -30,14 +32,13 @@ class LoopTitle(Static):
             right.append("  ")
             right.append_text(bar(progress.completed, total, _BAR if room >= _ROOMY else _BAR // 3))
             right.append(f" {progress.completed} of {total}")
-        names = [f"{progress.harness} {progress.model or ''}".strip(), progress.change]
-        if room >= _ROOMY:
-            names.append("Spool")
-        left = ""
-        while names and not left:  # the agent goes first, then the change is cut
-            told = " · ".join(one_line(name, 60) for name in reversed(names) if name) + " · "
-            if len(told) + right.cell_len <= room or len(names) == 1:
-                left = told
-            names.pop(0)
-        left = fitted(left, max(0, room - right.cell_len)) if len(left) + right.cell_len > room else left
-        self.update(Text(left, no_wrap=True).append_text(right), layout=False)
+        left = _names(progress, room - right.cell_len - len(_DOT))
+        self.update(Text(left + _DOT, no_wrap=True).append_text(right), layout=False)
+
+
+def _names(progress: LoopProgress, room: int) -> str:
+    """Name the loop in as many words as there is room for; its change comes last to be cut."""
+    agent = f"{progress.harness} {progress.model or ''}".strip()
+    names = [one_line(name, 60) for name in ("Spool", progress.change, agent) if name]
+    wordings = [_DOT.join(some) for some in (names, names[1:], names[1:2])]
+    return next((told for told in wordings if cell_len(told) <= room), fitted(wordings[-1], max(0, room)))

@@ -38,8 +38,10 @@ def ago(then: datetime | None, now: datetime) -> str:
 
 def fitted(text: str, width: int) -> str:
     """Return text in exactly so many columns."""
+    if width <= 0:
+        return ""
     shown = Text(one_line(text, 400))
-    shown.truncate(max(0, width), overflow="ellipsis", pad=True)
+    shown.truncate(width, overflow="ellipsis", pad=True)
     return shown.plain
 
 

@@ -41,4 +41,4 @@ def _names(progress: LoopProgress, room: int) -> str:
     agent = f"{progress.harness} {progress.model or ''}".strip()
     names = [one_line(name, 60) for name in ("Spool", progress.change, agent) if name]
     wordings = [_DOT.join(some) for some in (names, names[1:], names[1:2])]
-    return next((told for told in wordings if cell_len(told) <= room), fitted(wordings[-1], max(0, room)))
+    return next((told for told in wordings if cell_len(told) <= room), fitted(wordings[-1], room))

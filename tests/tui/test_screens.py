@@ -2,14 +2,18 @@
 
 import asyncio
 import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from spool.cli.tui.client import LocalClient
+from spool.domain.events import Event
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
@@ -62,6 +66,18 @@ class QuietClient(LocalClient):
 
     def force(self, loop: LoopRef) -> None:
         self.asked.append(("force", loop))
+
+
+@asynccontextmanager
+async def watching(
+    scene: Scene, *more: Event, size: tuple[int, int] = (100, 30)
+) -> AsyncIterator[tuple[Pilot[None], SpoolApp, QuietClient]]:
+    """Watch a loop that is half way, and says more."""
+    scene.write(*half_way(), *more)
+    app, client = quiet(scene)
+    async with opened(app, size) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        yield pilot, app, client
 
 
 @pytest.fixture
@@ -161,10 +177,7 @@ async def test_attaching_replays_and_follows(scene: Scene) -> None:
 
 
 async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app, (100, 20)) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene, size=(100, 20)) as (pilot, app, _):
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
         view = app.screen.query_one("#agent-text", PagedView)
         await pilot.press("up", "up", "up")
@@ -181,10 +194,9 @@ async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
 
 
 async def test_the_bar_reaches_every_part_of_a_long_text(scene: Scene) -> None:
-    scene.write(*half_way(), *said("2", 3, *[Message(text=f"line {number}.") for number in range(3_000)]))
-    app, client = quiet(scene)
-    async with opened(app, (100, 20)) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(
+        scene, *said("2", 3, *[Message(text=f"line {number}.") for number in range(3_000)]), size=(100, 20)
+    ) as (pilot, app, _):
         await until(pilot, lambda: "line 2999." in text_of(app))
         view = app.screen.query_one("#agent-text", PagedView)
         bar, height = view.outer_size.width - 1, view.size.height
@@ -200,10 +212,7 @@ async def test_the_bar_reaches_every_part_of_a_long_text(scene: Scene) -> None:
 
 
 async def test_calls_fold(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene) as (pilot, app, _):
         await until(pilot, lambda: "► edit tests/conftest.py" in text_of(app))
         assert "1 replacement" not in text_of(app)
         await pilot.press("f")
@@ -214,10 +223,7 @@ async def test_calls_fold(scene: Scene) -> None:
 
 
 async def test_walking_the_stories(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene) as (pilot, app, _):
         await until(pilot, lambda: "► 2 Check requests" in text_of(app))
         await pilot.press("left")
         await until(pilot, lambda: "✓ 1 Tokens" in text_of(app) and "token store" in text_of(app))
@@ -245,10 +251,7 @@ async def test_tabs_in_quick_succession_settle(scene: Scene) -> None:
 
 
 async def test_a_note_is_added(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene) as (pilot, app, _):
         await pilot.press("a")
         await until(pilot, lambda: "A note for the next iteration" in text_of(app))
         await pilot.press(*"two", "ctrl+j", *"lines", "enter")
@@ -256,10 +259,7 @@ async def test_a_note_is_added(scene: Scene) -> None:
 
 
 async def test_two_presses_force_once_a_stop_is_pending(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene) as (pilot, app, client):
         await until(pilot, lambda: "running" in text_of(app))
         await pilot.press("q")
         await until(pilot, lambda: "Stopping" in text_of(app))
@@ -426,10 +426,7 @@ async def test_removed_lines_that_look_like_headers_are_shown(
 
 async def test_another_story_while_the_first_is_still_painted(scene: Scene) -> None:
     long = [Message(text="**bold** `code`\n\n- one\n- two\n" * 40) for _ in range(60)]
-    scene.write(*half_way(), *said("2", 3, *long))
-    app, client = quiet(scene)
-    async with opened(app, (140, 50)) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene, *said("2", 3, *long), size=(140, 50)) as (pilot, app, _):
         await until(pilot, lambda: "bold" in text_of(app))
         for _ in range(5):
             hit(app, "f", "left", "f", "right", "t", "left", "right")
@@ -439,10 +436,7 @@ async def test_another_story_while_the_first_is_still_painted(scene: Scene) -> N
 
 
 async def test_clicks_pick_the_story_under_the_mouse(scene: Scene) -> None:
-    scene.write(*half_way())
-    app, client = quiet(scene)
-    async with opened(app, (140, 30)) as pilot:
-        await app.push_screen(LoopScreen(client, scene.running))
+    async with watching(scene, size=(140, 30)) as (pilot, app, _):
         await until(pilot, lambda: "1 Tokens" in text_of(app) and "test_middleware.py" in text_of(app))
         lines = text_of(app).splitlines()
         row = next(number for number, line in enumerate(lines) if "1 Tokens" in line)

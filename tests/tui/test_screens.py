@@ -4,16 +4,18 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from spool.cli.tui.client import LocalClient
-from spool.domain.events import Event
+from spool.domain.events import Event, Waiting
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
@@ -21,6 +23,7 @@ from spool.host.identity import start_time
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.client import LoopRef
+from spool.tui.progress import LoopProgress
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.preview import PreviewScreen
@@ -288,7 +291,8 @@ async def test_help_is_everywhere(scene: Scene) -> None:
     scene.write(*half_way())
     app, client = quiet(scene)
     async with opened(app) as pilot:
-        for screen in (None, PreviewScreen(client, CHANGE), LoopScreen(client, scene.running)):
+        result = ResultScreen(LoopProgress(CHANGE), lambda: False)
+        for screen in (None, PreviewScreen(client, CHANGE), LoopScreen(client, scene.running), result):
             if screen is not None:
                 await app.push_screen(screen)
             await pilot.press("question_mark")
@@ -578,3 +582,65 @@ async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch
     finally:
         runner.kill()
         runner.wait()
+
+
+async def test_both_sources_are_listed(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    change = scratch.root / "openspec/changes/add-greeting"
+    change.mkdir(parents=True)
+    (change / "proposal.md").write_text("# Greet people\n")
+    (change / "tasks.md").write_text("## 1. Greet\n\n- [x] 1.1 Say hello\n- [ ] 1.2 Test it\n")
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: SCRATCH_CHANGE in text_of(app) and "add-greeting" in text_of(app))
+        row = next(line for line in text_of(app).splitlines() if "add-greeting" in line)
+        assert "Greet people" in row
+        assert "█████░░░░░ 1/2" in row
+
+
+async def test_tasks_tick_live(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = {"run": ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done"]}
+    two_stories(scratch, [{"say": "I begin."}, wait, {"tick": 1}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "I begin." in text_of(app))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "○ 1.1 Write the loop" in text_of(app))
+        (scratch.root / "go").touch()
+        await until(pilot, lambda: "✓ 1.1 Write the loop" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+
+
+async def test_a_note_reaches_the_next_iteration(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = f".spool/.state/run/{SCRATCH_CHANGE}/context.md"
+    wait = {"run": ["sh", "-c", f"while ! grep -q French {note}; do sleep 0.05; done"]}
+    two_stories(scratch, [{"say": "One."}, wait, {"promise": "FAILED: no"}], [{"say": "Two."}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await start_loop(pilot)
+        await until(pilot, lambda: "One." in text_of(app))
+        await pilot.press("a", *"Greet in French", "enter")
+        await until(pilot, lambda: "Two." in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+    assert "Greet in French" in (run_folder(scratch) / "logs" / "0002.prompt.md").read_text()
+
+
+async def test_retries_and_waits_are_visible(scene: Scene) -> None:
+    until_then = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+    wait = Waiting(seconds=90.0, until=until_then, reason="rate limit: slow down")
+    async with watching(scene, wait) as (pilot, app, _):
+        told = "waits 1m 30s, until 10:00:00 UTC: rate limit: slow down"
+        await until(pilot, lambda: text_of(app).count(told) == 2)  # in the line above the figures, and in the text
+        assert "! retries: overloaded, waits 4.0s" in text_of(app)
+        assert "· waiting" in text_of(app).splitlines()[0]
+
+
+async def test_the_wheel_scrolls(scene: Scene) -> None:
+    async with watching(scene, size=(100, 20)) as (pilot, app, _):
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        view = app.screen.query_one("#agent-text", PagedView)
+        before = view.scroll_offset.y
+        await pilot._post_mouse_events([MouseScrollUp], view, button=0)
+        await until(pilot, lambda: view.scroll_offset.y < before and not view.following)

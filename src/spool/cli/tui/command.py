@@ -14,6 +14,7 @@ from spool.cli.run import run
 from spool.cli.target import complete_change, load_settings
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
+from spool.harness import registry
 from spool.sources.project import find_project
 
 _SHARED = {*NAMES, "fresh"} - {"stream"}
@@ -48,6 +49,7 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     change = project.resolve(query) if query is not None else None
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
     settings = load_settings(project.root, flags)
+    registry.find(settings.harness, settings.harnesses)  # a wrong name is told now, and not after R
 
     from spool.cli.tui.guard import guarded_terminal
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.git import Repository, find_repository
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import Repository, find_repository
 
 SIZES = (1_000, 20_000, 100_000)
 ROUNDS = 7

@@ -18,8 +18,8 @@ from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolResult, ToolUse
 from spool.domain.verdict import Limits
 from spool.host.clock import SystemClock
-from spool.host.identity import this_runner
-from spool.host.journal import JournalWriter
+from spool.host.runner.identity import this_runner
+from spool.host.state.journal import JournalWriter
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.client import LoopRef

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from spool.domain.state import LoopState
-from spool.host.store import StateFolder
+from spool.host.state.store import StateFolder
 from tests.support import Scratch
 
 

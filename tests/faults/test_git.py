@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spool.host.git import Repository, find_repository
-from spool.host.worktree import GitWorktree
+from spool.host.git.repository import Repository, find_repository
+from spool.host.git.working_tree import GitWorktree
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told, wait_until
 from tests.support import CHANGE, Scratch

@@ -129,7 +129,7 @@ def test_a_supervisor_that_is_stopped_between_iterations_wakes_up_for_the_next(s
 UNREAD = """
 import os, sys, time
 import msgspec
-from spool.host.supervisor import Spawn, fork_supervisor
+from spool.host.agents.supervisor import Spawn, fork_supervisor
 
 pid, line = fork_supervisor()
 home = os.environb[b"HOME"]

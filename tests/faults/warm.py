@@ -12,7 +12,7 @@ import spool.cli.runner
 import spool.cli.status
 import spool.cli.views.lines
 import spool.harness.opencode
-import spool.host.config  # noqa: F401 - all of it is loaded here, so that the forks need not
+import spool.host.state.config  # noqa: F401 - all of it is loaded here, so that the forks need not
 from spool.cli.main import run
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spool.errors import CommandTimeout
-from spool.host.process import run_command
+from spool.host.command import run_command
 
 STUBBORN = ["sh", "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"]
 

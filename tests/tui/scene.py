@@ -31,9 +31,9 @@ from spool.domain.settings import Settings
 from spool.domain.state import IterationRecord, LoopState, Phase, Runner, StoryState
 from spool.domain.stream import Done, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.verdict import Limits, Status
-from spool.host.identity import this_runner
-from spool.host.journal import JournalWriter
-from spool.host.store import StateFolder
+from spool.host.runner.identity import this_runner
+from spool.host.state.journal import JournalWriter
+from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.tui.client import LoopRef
 

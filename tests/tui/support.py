@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 
 from spool.cli.target import load_settings
 from spool.cli.tui.client import LocalClient
-from spool.host.identity import start_time
+from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp
 from tests.support import CHANGE, Scratch

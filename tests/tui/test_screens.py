@@ -19,7 +19,7 @@ from spool.domain.events import Event, Waiting
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
-from spool.host.identity import start_time
+from spool.host.runner.identity import start_time
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.client import LoopRef

@@ -13,9 +13,9 @@ from spool.cli.loops import pick, state_of
 from spool.cli.views.viewer import Show, View, make_view
 from spool.domain.events import Event, RunEnded
 from spool.errors import SpoolError
-from spool.host.journal import JournalReader
-from spool.host.registry import DIED, Entry, this_machine
-from spool.host.store import StateFolder
+from spool.host.state.journal import JournalReader
+from spool.host.state.registry import DIED, Entry, this_machine
+from spool.host.state.store import StateFolder
 
 _POLL_S = 0.2
 _READ = 1 << 16

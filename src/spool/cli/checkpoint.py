@@ -11,11 +11,11 @@ import msgspec
 from spool.cli.target import load_settings
 from spool.domain.text import clean, counted, one_line
 from spool.errors import SpoolError
-from spool.host.checkpoints.checkpoints import Checkpoints
 from spool.host.clock import SystemClock
-from spool.host.git import NoRepository, Repository, find_repository
-from spool.host.identity import this_runner
-from spool.host.lock import Holder, held
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.runner.identity import this_runner
+from spool.host.state.lock import Holder, held
 
 _Result = TypeVar("_Result")
 

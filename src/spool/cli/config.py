@@ -8,7 +8,7 @@ import msgspec
 from spool.cli.target import resolve_settings
 from spool.domain.settings import DURATIONS, NAMES
 from spool.errors import UsageError
-from spool.host.config import PROJECT_FILE, user_file
+from spool.host.state.config import PROJECT_FILE, user_file
 from spool.sources.project import find_project
 
 

@@ -11,7 +11,7 @@ from functools import partial
 import msgspec
 
 from spool.engine.stop import Stop
-from spool.host.agents import AgentHost
+from spool.host.agents.agent_host import AgentHost
 
 _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "a closed terminal"}
 

@@ -12,8 +12,8 @@ from spool.cli.loops import wait_for_start
 from spool.cli.runner import Job, run_job
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
-from spool.host.files import FILE_MODE, make_folder
-from spool.host.registry import Entry, this_machine
+from spool.host.state.files import FILE_MODE, make_folder
+from spool.host.state.registry import Entry, this_machine
 
 START_S = 30.0
 """A runner enters itself within a fraction of a second; a slow git may take its whole timeout first."""

@@ -19,7 +19,7 @@ from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
-from spool.host.git import git_environment
+from spool.host.git.repository import git_environment
 from spool.sources.project import find_project
 
 CHECK_PROMPT = "Write the word hello into a new file hello.txt. That is the whole task."
@@ -154,7 +154,7 @@ def _try(folder: Path, settings: Settings) -> tuple[IterationRecord, bool]:
     from spool.cli.ralph_job import ralph_job
     from spool.cli.runner import run_job
     from spool.cli.views.viewer import Show
-    from spool.host.store import StateFolder
+    from spool.host.state.store import StateFolder
 
     change = folder / ".spool" / "changes" / "check"
     change.mkdir(parents=True)

@@ -9,10 +9,10 @@ import msgspec
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.ports import Clock
 from spool.errors import SpoolError
-from spool.host.git import NoRepository, Repository
-from spool.host.identity import this_runner
-from spool.host.registry import Entry, this_machine
-from spool.host.store import StateFolder
+from spool.host.git.repository import NoRepository, Repository
+from spool.host.runner.identity import this_runner
+from spool.host.state.registry import Entry, this_machine
+from spool.host.state.store import StateFolder
 
 if TYPE_CHECKING:
     from spool.cli.runner import Job

@@ -17,8 +17,8 @@ from spool.domain.state import LoopState, Phase
 from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
-from spool.host.registry import Entry, this_machine, told
-from spool.host.store import StateFolder
+from spool.host.state.registry import Entry, this_machine, told
+from spool.host.state.store import StateFolder
 
 _COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20

@@ -22,8 +22,8 @@ from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, load_settings, pick_change, resume_command
 from spool.domain.verdict import Status
 from spool.errors import UsageError
-from spool.host.identity import is_alive
-from spool.host.store import StateFolder
+from spool.host.runner.identity import is_alive
+from spool.host.state.store import StateFolder
 
 _limits = option("When to stop")
 _agent = option("Which agent")

@@ -9,9 +9,9 @@ from spool.domain.verdict import Limits
 from spool.engine.plan import Plan
 from spool.engine.stories import OnResume, StoryPlan
 from spool.errors import SpoolError
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.git import Repository
-from spool.host.process import run_command
+from spool.host.command import run_command
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import Repository
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_stories

@@ -31,15 +31,15 @@ from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import SpoolError, UnreadableState, UsageError
 from spool.harness import registry
-from spool.host.agents import AgentHost
+from spool.host.agents.agent_host import AgentHost
+from spool.host.agents.supervisor import fork_supervisor
 from spool.host.clock import SystemClock
-from spool.host.git import NoRepository, Repository, find_repository
-from spool.host.identity import this_runner
-from spool.host.journal import JournalWriter
-from spool.host.lock import Holder, held
-from spool.host.store import StateFolder
-from spool.host.supervisor import fork_supervisor
-from spool.host.worktree import GitWorktree, PlainFolder
+from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.git.working_tree import GitWorktree, PlainFolder
+from spool.host.runner.identity import this_runner
+from spool.host.state.journal import JournalWriter
+from spool.host.state.lock import Holder, held
+from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 
 _KEEP_S = 1.0

@@ -15,8 +15,8 @@ from spool.domain.state import IterationRecord, LoopState, Phase
 from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import UsageError
-from spool.host.identity import is_alive
-from spool.host.store import StateFolder
+from spool.host.runner.identity import is_alive
+from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 
 RECENT = 10

@@ -7,9 +7,9 @@ import click
 
 from spool.cli.loops import pick
 from spool.errors import UsageError
-from spool.host.identity import is_alive
-from spool.host.registry import Entry, this_machine
-from spool.host.stopping import stop_runner
+from spool.host.runner.identity import is_alive
+from spool.host.runner.stopping import stop_runner
+from spool.host.state.registry import Entry, this_machine
 
 
 @click.command("stop")

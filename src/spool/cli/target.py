@@ -68,7 +68,7 @@ def load_settings(root: Path | None, flags: dict[str, Any]) -> "Settings":
 def resolve_settings(root: Path | None, flags: dict[str, Any]) -> "Resolved":
     """Return the settings in force, with the origin of each."""
     from spool.domain.settings import Layer, merge
-    from spool.host.config import read_layers
+    from spool.host.state.config import read_layers
 
     layers = read_layers(root, os.environ)
     layers += [Layer(_flag(name), {name: value}) for name, value in flags.items()]

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import SpoolError, UsageError
-from spool.host.files import FILE_MODE, make_folder, replace_file
+from spool.host.state.files import FILE_MODE, make_folder, replace_file
 
 TMUX, NONE = "tmux", "none"
 _ON_KDE = "KDE"

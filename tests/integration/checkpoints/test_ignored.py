@@ -1,6 +1,6 @@
 """Ignored files: never deleted, the small ones saved, whatever an agent does to the ignore rules."""
 
-from spool.host.checkpoints import ignored
+from spool.host.git.checkpoints import ignored
 from tests.integration.checkpoints.world import World, remove, run
 
 

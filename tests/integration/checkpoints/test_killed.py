@@ -98,7 +98,7 @@ def test_killed_while_an_attempt_is_restored(tmp_path: Path) -> None:
 
 def _some_attempt_is(checkpoints: object, world: World, attempt: Picture, before: Picture) -> bool:
     """Whether the agent's work, cut short as the revert was, is still among what is kept."""
-    from spool.host.checkpoints.checkpoints import Checkpoints
+    from spool.host.git.checkpoints.checkpoints import Checkpoints
 
     assert isinstance(checkpoints, Checkpoints)
     for kept in reversed(run(checkpoints.discarded())[-3:]):

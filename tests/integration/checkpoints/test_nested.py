@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.host.worktree import GitWorktree
+from spool.host.git.working_tree import GitWorktree
 from tests.integration.checkpoints.world import World, entries, remove, run
 
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from spool.errors import CommandTimeout, StateError, UnreadableState
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.worktree import GitWorktree
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.working_tree import GitWorktree
 from tests.integration.checkpoints.world import CHANGE, World, entries, run
 
 

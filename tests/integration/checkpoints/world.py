@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.git import Repository, find_repository
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import Repository, find_repository
 
 CHANGE = "add-auth"
 ENV = {

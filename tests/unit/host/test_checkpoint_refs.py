@@ -2,8 +2,8 @@
 
 import pytest
 
-from spool.host.checkpoints.refs import Elsewhere, plan_refs
-from spool.host.checkpoints.theirs import Head, Refs
+from spool.host.git.checkpoints.refs import Elsewhere, plan_refs
+from spool.host.git.checkpoints.theirs import Head, Refs
 
 MAIN, FEAT, TAG = b"refs/heads/main", b"refs/heads/feat", b"refs/tags/v1"
 OLD, NEW = "a" * 40, "b" * 40

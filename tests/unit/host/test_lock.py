@@ -11,9 +11,9 @@ import pytest
 
 from spool.domain.state import Runner
 from spool.errors import LockedError
-from spool.host.identity import this_runner
-from spool.host.lock import Holder, held
-from spool.host.records import encoded
+from spool.host.runner.identity import this_runner
+from spool.host.state.lock import Holder, held
+from spool.host.state.records import encoded
 
 DEAD = Runner(pid=1, start_time="0", boot_id="", host="")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from spool.domain.state import Runner
 from spool.domain.verdict import Status
-from spool.host import registry
-from spool.host.identity import this_runner
-from spool.host.registry import Entry, Registry
+from spool.host.runner.identity import this_runner
+from spool.host.state import registry
+from spool.host.state.registry import Entry, Registry
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

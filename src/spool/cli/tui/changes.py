@@ -8,9 +8,9 @@ from spool.domain.change import ChangeInfo
 from spool.domain.state import LoopState
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
-from spool.host.identity import is_alive
-from spool.host.registry import Entry, this_machine
-from spool.host.store import StateFolder
+from spool.host.runner.identity import is_alive
+from spool.host.state.registry import Entry, this_machine
+from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.tui.client import ChangeRow, LoopRef
 

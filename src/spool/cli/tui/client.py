@@ -19,12 +19,12 @@ from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, UsageError
 from spool.harness import registry
-from spool.host.checkpoints.checkpoints import Checkpoints
-from spool.host.difference import compare, copy_out
-from spool.host.git import NoRepository, find_repository
-from spool.host.identity import start_time
-from spool.host.store import StateFolder
-from spool.host.sweep import signal_exactly
+from spool.host.agents.sweep import signal_exactly
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.difference import compare, copy_out
+from spool.host.git.repository import NoRepository, find_repository
+from spool.host.runner.identity import start_time
+from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_scenarios, read_stories
 from spool.tui.client import ChangeRow, Diff, FileDiff, LoopRef, Preview
@@ -167,7 +167,7 @@ class LocalClient:
     def force(self, loop: LoopRef) -> None:
         """Have a process of its own see to it that the runner and its agent die; nobody waits for that."""
         subprocess.Popen(
-            [sys.executable, "-P", "-m", "spool.host.enforce", str(loop.pid), loop.start_time],
+            [sys.executable, "-P", "-m", "spool.host.runner.enforce", str(loop.pid), loop.start_time],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

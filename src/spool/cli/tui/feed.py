@@ -5,9 +5,9 @@ from pathlib import Path
 
 from spool.cli.tui.runner import StartedRunner
 from spool.errors import SpoolError
-from spool.host.feed import JournalFeed, Row
-from spool.host.identity import start_time
-from spool.host.store import StateFolder
+from spool.host.runner.identity import start_time
+from spool.host.state.feed import JournalFeed, Row
+from spool.host.state.store import StateFolder
 from spool.tui.client import Batch, LoopRef, Placed
 
 

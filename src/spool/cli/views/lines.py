@@ -28,7 +28,7 @@ from spool.domain.events import (
 )
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
-from spool.host.files import FILE_MODE, make_folder
+from spool.host.state.files import FILE_MODE, make_folder
 
 _ENCODE = msgspec.json.Encoder()
 

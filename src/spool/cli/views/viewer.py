@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from spool.domain.events import Event, RunEnded
-from spool.host.journal import JournalReader
+from spool.host.state.journal import JournalReader
 
 _TICK_S = 0.5
 _INTERRUPTED = 130

@@ -11,9 +11,9 @@ from spool.cli.main import forgive_odd_characters, guarded
 from spool.cli.wt.request import Ticket, take_on_environment, take_ticket
 from spool.domain.verdict import ExitCode, Status
 from spool.errors import SpoolError
-from spool.host.identity import this_runner
-from spool.host.loop_book import log_text
-from spool.host.registry import Entry, this_machine
+from spool.host.runner.identity import this_runner
+from spool.host.state.loop_book import log_text
+from spool.host.state.registry import Entry, this_machine
 from spool.sources.project import STATE
 
 

@@ -13,10 +13,10 @@ from spool.cli.wt.located import DOOR, Located, locate
 from spool.domain.text import counted
 from spool.domain.verdict import Status
 from spool.errors import LockedError, UsageError
-from spool.host.identity import is_alive, this_runner
-from spool.host.lock import Holder, held
-from spool.host.loop_book import mark_done, read_loop, told, write_loop
-from spool.host.registry import Entry, this_machine
+from spool.host.runner.identity import is_alive, this_runner
+from spool.host.state.lock import Holder, held
+from spool.host.state.loop_book import mark_done, read_loop, told, write_loop
+from spool.host.state.registry import Entry, this_machine
 from spool.sources.project import STATE
 
 _BY_HAND = "a person said that it is done"
@@ -99,7 +99,7 @@ def _tell_file(root: Path) -> None:
 
 
 def _lock(root: Path, change_id: str, run_id: str) -> AbstractContextManager[None]:
-    from spool.host.checkouts import common_dir
+    from spool.host.git.checkouts import common_dir
 
     holder = Holder(
         runner=this_runner(), run_id=run_id, door=DOOR, change=change_id, directory=str(root), since=datetime.now(UTC)

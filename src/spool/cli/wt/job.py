@@ -16,13 +16,13 @@ from spool.engine.plan import Plan
 from spool.engine.ports import Store
 from spool.engine.worktree import Aim, WorktreePlan, World
 from spool.errors import CommandTimeout, SpoolError
-from spool.host import loop_book
-from spool.host.git import Repository
-from spool.host.heads import GitHeads
-from spool.host.identity import this_runner
-from spool.host.loop_book import LoopBook
-from spool.host.process import run_command
-from spool.host.store import StateFolder
+from spool.host.command import run_command
+from spool.host.git.heads import GitHeads
+from spool.host.git.repository import Repository
+from spool.host.runner.identity import this_runner
+from spool.host.state import loop_book
+from spool.host.state.loop_book import LoopBook
+from spool.host.state.store import StateFolder
 from spool.host.terminals import NONE, TMUX
 from spool.sources.project import bare_project
 

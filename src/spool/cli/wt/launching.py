@@ -17,9 +17,9 @@ from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import LockedError, SpoolError
 from spool.harness import registry as harnesses
-from spool.host import loop_book
-from spool.host.checkouts import common_dir
-from spool.host.registry import Entry, this_machine
+from spool.host.git.checkouts import common_dir
+from spool.host.state import loop_book
+from spool.host.state.registry import Entry, this_machine
 from spool.host.terminals import NONE, TMUX, Terminal, Window, choose, launch
 from spool.sources.project import bare_project
 

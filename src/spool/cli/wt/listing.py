@@ -3,7 +3,7 @@
 import click
 
 from spool.cli.loops import row, show_rows
-from spool.host.registry import this_machine
+from spool.host.state.registry import this_machine
 
 
 @click.command("list")

@@ -7,8 +7,8 @@ from spool.cli.loops import matching
 from spool.domain.loop_file import LoopFile
 from spool.domain.text import one_line
 from spool.errors import UsageError
-from spool.host.loop_book import read_loop, told
-from spool.host.registry import Entry, this_machine
+from spool.host.state.loop_book import read_loop, told
+from spool.host.state.registry import Entry, this_machine
 from spool.sources.project import STATE
 
 DOOR = "wt-loop"
@@ -82,7 +82,7 @@ def _roots(name: str) -> list[Path]:
 
 def _resolved(name: str) -> Path:
     from spool.domain.change import check_id
-    from spool.host.checkouts import find_checkout
+    from spool.host.git.checkouts import find_checkout
 
     known = [Path(entry.project) for entry in this_machine().entries()]
     return Path(find_checkout(check_id(name), here=Path.cwd(), projects=known).path)

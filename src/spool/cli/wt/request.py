@@ -9,7 +9,7 @@ import msgspec
 
 from spool.domain.criteria import Criterion
 from spool.errors import StateError, UsageError
-from spool.host.files import make_folder, replace_file
+from spool.host.state.files import make_folder, replace_file
 
 _TERMINALS_OWN = (
     "TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "WINDOWID", "COLUMNS", "LINES",

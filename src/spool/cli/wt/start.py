@@ -101,7 +101,7 @@ def resume(change_id: str | None, **given: Any) -> None:
     from spool.cli.wt.launching import begin, tell_started
     from spool.cli.wt.located import locate
     from spool.cli.wt.request import kept_request
-    from spool.host.checkouts import common_dir
+    from spool.host.git.checkouts import common_dir
 
     found = locate(change_id, given["path"])
     request = kept_request(common_dir(found.root), found.root, found.change_id)
@@ -115,8 +115,8 @@ def resume(change_id: str | None, **given: Any) -> None:
 
 def _checkout(change_id: str, given: dict[str, Any]) -> Checkout:
     from spool.cli.target import load_settings
-    from spool.host.checkouts import checkout_at, find_checkout, make_checkout
-    from spool.host.registry import this_machine
+    from spool.host.git.checkouts import checkout_at, find_checkout, make_checkout
+    from spool.host.state.registry import this_machine
 
     if given["path"] is not None:
         if given["create"]:

@@ -18,9 +18,9 @@ from spool.domain.state import LoopState, Phase
 from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
-from spool.host.loop_book import LOG
-from spool.host.registry import this_machine
-from spool.host.store import StateFolder
+from spool.host.state.loop_book import LOG
+from spool.host.state.registry import this_machine
+from spool.host.state.store import StateFolder
 
 RECENT = 10
 _COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}

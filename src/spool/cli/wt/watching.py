@@ -6,8 +6,8 @@ from spool.cli.attach import attach_to, print_file, show_log
 from spool.cli.loops import matching
 from spool.cli.wt.located import DOOR, locate
 from spool.errors import UsageError
-from spool.host.loop_book import LOG
-from spool.host.registry import Entry, this_machine
+from spool.host.state.loop_book import LOG
+from spool.host.state.registry import Entry, this_machine
 
 
 @click.command("logs")

@@ -1,0 +1,242 @@
+"""Starts agents through the supervisor and follows what they print."""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.invocation import Invocation, Stdin
+from spool.domain.text import clean
+from spool.errors import AgentHostError
+from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started
+from spool.host.agents.sweep import Swept, end_descendants
+from spool.host.agents.tail import Notifier, TailedFile
+from spool.host.state.files import make_folder, naming, opened, write_all
+
+_STDERR_TAIL = 1 << 16
+_KILL_S = 10.0
+_SIDE_LIMIT = 16 << 20
+
+
+class AgentProcess:
+    """A running agent, as the engine sees it."""
+
+    def __init__(
+        self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None], *, side_file: str = ""
+    ) -> None:
+        self._output = output
+        self._errors = errors
+        self._order = order
+        self._side_file = side_file
+        self._asked_to_die = False
+        self.exit_code: int | None = None
+        self.exited = False
+        self.strays = 0
+        self.left: tuple[int, ...] = ()
+
+    @property
+    def truncated(self) -> bool:
+        """Whether somebody cut the output while it was read."""
+        return self._output.truncated
+
+    @property
+    def bytes_seen(self) -> int:
+        """Bytes on standard output and standard error so far."""
+        return max(self._output.size, self._output.offset) + self._errors.size
+
+    def read(self) -> bytes:
+        """Return the next piece of standard output."""
+        return self._output.read()
+
+    def stop(self) -> None:
+        """Begin the ladder: SIGINT, SIGTERM, SIGKILL."""
+        self._order(Order("stop"))
+
+    def kill(self) -> None:
+        """End it at once."""
+        if not self._asked_to_die:
+            self._asked_to_die = True
+            self._order(Order("kill"))
+
+    def stderr_tail(self) -> str:
+        """Return the end of standard error, cleaned."""
+        return clean(self._errors.end(_STDERR_TAIL).decode("utf-8", "replace"))
+
+    def side_text(self) -> str:
+        """Return the end of the side file; an agent that ended early may have written none."""
+        if not self._side_file:
+            return ""
+        try:
+            with TailedFile(Path(self._side_file)) as side:
+                return side.end(_SIDE_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+class AgentHost:
+    """The runner's end of the line to the supervisor."""
+
+    def __init__(
+        self, supervisor: int, line: socket.socket, *, directory: Path, logs: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._supervisor = supervisor
+        self._line = line
+        self._directory = directory
+        self._logs = logs
+        self._environment = dict(environment)
+        self._decode = msgspec.json.Decoder(Report)
+        self._inbox = b""
+        self._lost = False
+        self._report: asyncio.Queue[Report | None] = asyncio.Queue()
+        self._agent: AgentProcess | None = None
+        self._wake: Callable[[], None] = lambda: None
+        self._notifier = Notifier()
+        line.setblocking(False)
+        asyncio.get_running_loop().add_reader(line, self._hear)
+        if self._notifier.descriptor is not None:
+            asyncio.get_running_loop().add_reader(self._notifier.descriptor, self._see)
+
+    def close(self) -> None:
+        """Hang up; the supervisor ends whatever still runs and leaves."""
+        asyncio.get_running_loop().remove_reader(self._line)
+        self._line.close()
+        if self._notifier.descriptor is not None:
+            asyncio.get_running_loop().remove_reader(self._notifier.descriptor)
+            self._notifier.close()
+
+    def log_path(self, iteration: int) -> str:
+        """Return where the output of an iteration is kept."""
+        return str(self._log(iteration, "out"))
+
+    def prompt_path(self, iteration: int) -> str:
+        """Return where the prompt of an iteration is kept."""
+        return str(self._log(iteration, "prompt.md"))
+
+    def side_path(self, iteration: int) -> str:
+        """Return where an agent may put what does not go through its output."""
+        return str(self._log(iteration, "side"))
+
+    def pause(self, *, on: bool) -> None:
+        """Freeze or thaw the agent and all that it started."""
+        if self._agent is not None and not self._agent.exited:
+            self._send(Order("pause" if on else "resume"))
+
+    @asynccontextmanager
+    async def start(
+        self, invocation: Invocation, *, iteration: int, prompt: str, wake: Callable[[], None]
+    ) -> AsyncIterator[AgentProcess]:
+        """Start an agent; leaving the context ends it."""
+        make_folder(self._logs)
+        prompt_file = self._new_file(iteration, "prompt.md", prompt.encode("utf-8", "surrogateescape"))
+        output = self._new_file(iteration, "out", b"")
+        errors = self._new_file(iteration, "err", b"")
+        if invocation.side_file:
+            Path(invocation.side_file).unlink(missing_ok=True)
+        self._wake = wake
+        with TailedFile(output) as out, TailedFile(errors) as err, self._notifier.watching(output, errors):
+            agent = self._agent = AgentProcess(out, err, self._send, side_file=invocation.side_file)
+            added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
+            self._send(
+                Spawn(
+                    argv=tuple(map(os.fsencode, invocation.argv)),
+                    env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in added.items()),
+                    directory=os.fsencode(self._directory),
+                    stdin=os.fsencode(prompt_file if invocation.stdin is Stdin.PROMPT else os.devnull),
+                    stdout=os.fsencode(output),
+                    stderr=os.fsencode(errors),
+                )
+            )
+            await self._started(invocation)
+            try:
+                yield agent
+            finally:
+                await self._ended(agent)
+            if self._lost:
+                raise _supervisor_lost()
+
+    async def _ended(self, agent: AgentProcess) -> None:
+        """Kill an agent that still runs; one that cannot be killed ends the run instead of hanging it."""
+        give_up_at = time.monotonic() + _KILL_S
+        while not agent.exited:
+            agent.kill()
+            await asyncio.sleep(0.01)
+            if time.monotonic() > give_up_at:
+                raise AgentHostError("the agent cannot be ended", hint="does it run as another user?")
+
+    def _see(self) -> None:
+        self._notifier.drain()
+        self._wake()
+
+    async def _started(self, invocation: Invocation) -> None:
+        match await self._report.get():
+            case Started():
+                return
+            case NotStarted(message=message):
+                raise AgentHostError(f"cannot start {invocation.argv[0]}: {message}")
+            case _:
+                raise _supervisor_lost()
+
+    def _hear(self) -> None:
+        try:
+            data = self._line.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._adopt()
+            return
+        *reports, self._inbox = (self._inbox + data).split(b"\n")
+        for line in reports:
+            report = self._decode.decode(line)
+            if isinstance(report, Ended):
+                self._over(report.exit_code, Swept(report.strays, report.left))
+            else:
+                self._report.put_nowait(report)
+
+    def _adopt(self) -> None:
+        """The supervisor was killed: its children are ours now. End them."""
+        self._lost = True
+        asyncio.get_running_loop().remove_reader(self._line)
+        self._over(None, end_descendants(os.getpid()))
+        self._report.put_nowait(None)
+
+    def _over(self, exit_code: int | None, swept: Swept) -> None:
+        if self._agent is not None and not self._agent.exited:
+            self._agent.exit_code = exit_code
+            self._agent.strays, self._agent.left = swept
+            self._agent.exited = True
+        self._wake()
+
+    def _send(self, request: Spawn | Order) -> None:
+        if self._lost:
+            self._report.put_nowait(None)
+            return
+        os.kill(self._supervisor, signal.SIGCONT)  # it may be stopped; while it is not lost, the pid is our child's
+        # A request is far smaller than the socket's buffer, so this does not block.
+        self._line.setblocking(True)
+        try:
+            self._line.sendall(msgspec.json.encode(request) + b"\n")
+        except OSError:
+            self._adopt()
+        finally:
+            self._line.setblocking(False)
+
+    def _log(self, iteration: int, suffix: str) -> Path:
+        return self._logs / f"{iteration:04d}.{suffix}"
+
+    def _new_file(self, iteration: int, suffix: str, data: bytes) -> Path:
+        path = self._log(iteration, suffix)
+        with naming(path), opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+            write_all(descriptor, data)
+        return path
+
+
+def _supervisor_lost() -> AgentHostError:
+    return AgentHostError("the process that watches over the agents was killed", hint="run the same command to go on")

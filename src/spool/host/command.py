@@ -1,0 +1,144 @@
+"""Runs a command such as git to its end, with a timeout, without ever blocking the event loop."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.errors import CommandFailed, CommandNotRun, CommandTimeout
+from spool.host.state.files import write_all
+
+_TERM_GRACE_S = 0.3
+"""git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
+
+
+class Completed(msgspec.Struct, frozen=True):
+    """A command's answer."""
+
+    exit_code: int
+    output: bytes
+    errors: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without its last newline."""
+        return self.output.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+async def run_command(
+    argv: Sequence[str | Path],
+    *,
+    directory: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Completed:
+    """Run a command and return its answer, whatever the exit code; end its whole group on timeout or cancellation.
+
+    It reads from and writes to files and not pipes: a daemon that a hook starts holds a pipe open long after git exits.
+    """
+    with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
+        process = await _start(
+            argv,
+            cwd=directory,
+            env=dict(env) if env is not None else None,
+            stdin=given,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                await process.wait()
+        except TimeoutError:
+            raise CommandTimeout(
+                f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint="--command-timeout sets the limit"
+            ) from None
+        finally:
+            if process.returncode is None:
+                await asyncio.shield(_end(process))
+        return Completed(process.returncode or 0, _content(output), _content(errors))
+
+
+async def checked(
+    argv: Sequence[str | Path],
+    *,
+    directory: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Completed:
+    """Run a command that is expected to succeed."""
+    try:
+        done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
+    except OSError as error:
+        raise CommandNotRun(f"'{_name(argv)}' cannot be run: {error.strerror or error}") from error
+    if done.exit_code:
+        said = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
+        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {said}")
+    return done
+
+
+@contextmanager
+def _memory_file(content: bytes = b"") -> Iterator[int]:
+    """Open a file that is nowhere on a disk, with some content to begin with."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("spool")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    try:
+        if content:
+            write_all(descriptor, content)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _content(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
+
+
+async def _start(argv: Sequence[str | Path], **how: Any) -> asyncio.subprocess.Process:
+    """Start a process, whole: cancelled half-way asyncio kills it -9, and collects it behind its own watcher's back."""
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **how))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(_end(await starting))
+        raise
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """TERM, a moment, KILL; a loop that shuts down cancels the moment, but not the rest."""
+    for signum, grace_s in ((signal.SIGTERM, _TERM_GRACE_S), (signal.SIGKILL, 1.0)):
+        with suppress(ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
+            os.killpg(process.pid, signum)
+        with suppress(TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(grace_s):
+                await process.wait()
+                return
+
+
+def _name(argv: Sequence[str | Path]) -> str:
+    """Return the words that tell a person what was run: `git add`, not its forty options."""
+    words = [str(word) for word in argv]
+    program = words[0].rpartition("/")[2]
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return f"{program} {word}"
+    return program

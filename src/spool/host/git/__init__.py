@@ -1,0 +1,1 @@
+"""Git: the repository, its working trees, and what changed in them."""

@@ -1,0 +1,191 @@
+"""Finds the working tree of a change, and makes one. Asked before a loop starts, so plain subprocesses will do."""
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.checkout import Checkout, branches_for, folders_for, gives
+from spool.domain.text import one_line
+from spool.errors import CommandFailed, CommandTimeout, UsageError
+from spool.host.git.repository import QUIET, git_environment
+
+TIMEOUT_S = 30.0
+
+
+class KnownWorktree(msgspec.Struct, frozen=True):
+    """A worktree that wt-tools knows."""
+
+    path: str = ""
+    branch: str | None = None
+
+
+class KnownProject(msgspec.Struct, frozen=True):
+    """A project that wt-tools knows."""
+
+    path: str = ""
+    worktrees: dict[str, KnownWorktree] = {}
+
+
+class _Projects(msgspec.Struct):
+    projects: dict[str, KnownProject] = {}
+
+
+def checkouts(directory: Path) -> list[Checkout]:
+    """Return the working trees of the repository around a directory; none where there is no repository."""
+    try:
+        told = git("worktree", "list", "--porcelain", "-z", directory=directory)
+    except (CommandFailed, FileNotFoundError, NotADirectoryError):
+        return []
+    found = []
+    repository = ""
+    for number, record in enumerate(told.rstrip("\0").split("\0\0")):
+        fields = dict(line.partition(" ")[::2] for line in record.split("\0"))
+        path = Path(fields.get("worktree", ""))
+        repository = repository or path.name.removesuffix(".git") or path.parent.name
+        if "bare" not in fields and path.is_dir():
+            branch = fields["branch"].removeprefix("refs/heads/") if "branch" in fields else None
+            found.append(Checkout(path=str(path), branch=branch, repository=repository, is_main=number == 0))
+    return found
+
+
+def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Checkout:
+    """Return the one working tree of a change: of the repository around `here`, else of any known project."""
+    found = _candidates(change_id, here) or _elsewhere(change_id, projects)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = "".join(f"\n    {one.path}{f'  ({one.branch})' if one.branch else ''}" for one in found)
+        raise UsageError(f"'{change_id}' has more than one worktree:{listed}", hint="choose one with --path DIR")
+    name = f"{_repository_name(here)}-wt-{change_id}"
+    raise UsageError(
+        f"there is no worktree for '{change_id}'",
+        hint=f"--create makes one; by hand: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
+    )
+
+
+def checkout_at(path: Path) -> Checkout:
+    """Return the working tree that holds a path."""
+    try:
+        top = git("rev-parse", "--show-toplevel", directory=path).strip("\n")
+    except (CommandFailed, FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{path} is not in a git working tree") from None
+    for one in checkouts(Path(top)):
+        if Path(one.path).resolve() == Path(top).resolve():
+            return one
+    return Checkout(path=top, repository=Path(top).name)
+
+
+def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str) -> Checkout:
+    """Make a worktree for a change beside the main one, on its branch, with the files that git does not carry over."""
+    known = checkouts(here)
+    if not known:
+        raise UsageError(f"{here} is not in a git working tree", hint="run it in the project")
+    main = Path(known[0].path)
+    path = main.parent / folders_for(change_id, known[0].repository)[0]
+    if path.exists():
+        raise UsageError(f"{path} is there already", hint="use it with --path, or remove it")
+    branch = _existing_branch(change_id, main)
+    words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
+    git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
+    for source in _to_copy(main, copy):
+        if not (path / source.name).exists():
+            shutil.copy2(source, path / source.name, follow_symlinks=False)
+    if setup:
+        _set_up(setup, path)
+    return Checkout(path=str(path), branch=branch or f"change/{change_id}", repository=known[0].repository)
+
+
+def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
+    """Return the projects that wt-tools knows; a file that is not there, or not its own, tells of none."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Projects).projects
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
+def wt_tools_file() -> Path:
+    """Return where wt-tools keeps its projects."""
+    import platformdirs
+
+    return platformdirs.user_config_path("wt-tools") / "projects.json"
+
+
+def common_dir(directory: Path) -> Path:
+    """Return the directory that all working trees of a repository share."""
+    return Path(git("rev-parse", "--path-format=absolute", "--git-common-dir", directory=directory).strip("\n"))
+
+
+def git(*words: str, directory: Path, quietly: bool = True) -> str:
+    """Ask git and insist on success; `quietly` runs no hook of the user's."""
+    try:
+        done = subprocess.run(
+            ["git", *(QUIET if quietly else ()), *words],
+            cwd=directory, env=git_environment(), stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CommandTimeout(f"'git {words[0]}' did not answer within {TIMEOUT_S:g} s") from None
+    if done.returncode:
+        raise CommandFailed(f"'git {words[0]}' failed: {one_line(done.stderr.decode('utf-8', 'replace'), 300)}")
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def _candidates(change_id: str, directory: Path) -> list[Checkout]:
+    known = checkouts(directory)
+    found = [one for one in known if gives(one, change_id)]
+    if known:
+        found += _clones(change_id, Path(known[0].path).parent, known[0].repository)
+    return _unique(found)
+
+
+def _clones(change_id: str, parent: Path, repository: str) -> Iterator[Checkout]:
+    """Give clones beside the repository that bear its name. A bare `<id>` there may be anybody's, and is not taken."""
+    for name in folders_for(change_id, repository)[:2]:
+        if (parent / name / ".git").exists():
+            yield Checkout(path=str(parent / name), repository=repository)
+
+
+def _elsewhere(change_id: str, projects: Iterable[Path]) -> list[Checkout]:
+    found = []
+    for name, project in wt_tools_projects(wt_tools_file()).items():
+        one = project.worktrees.get(change_id)
+        if one is not None and Path(one.path).is_dir():
+            found.append(Checkout(path=one.path, branch=one.branch, repository=name))
+        if project.path:
+            projects = [*projects, Path(project.path)]
+    for path in dict.fromkeys(projects):
+        found += _candidates(change_id, path)
+    return _unique(found)
+
+
+def _unique(found: Iterable[Checkout]) -> list[Checkout]:
+    return list({Path(one.path).resolve(): one for one in reversed(list(found))}.values())[::-1]
+
+
+def _existing_branch(change_id: str, main: Path) -> str | None:
+    for branch in branches_for(change_id):
+        if git("branch", "--list", "--format=%(refname:short)", "--", branch, directory=main).strip() == branch:
+            return branch
+    return None
+
+
+def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in main.glob(pattern) if path.is_file()})
+
+
+def _set_up(command: str, directory: Path) -> None:
+    """Run the user's own command line, exactly as they wrote it."""
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=directory, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise CommandFailed(
+            f"the set-up command ended with code {done.returncode}", hint=f"the worktree is in {directory}"
+        )
+
+
+def _repository_name(here: Path) -> str:
+    known = checkouts(here)
+    return known[0].repository if known else "REPOSITORY"

@@ -1,0 +1,57 @@
+"""Where a revert puts what it takes out of the tree and git cannot hold: a new clone, a huge file, a FIFO."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Self
+
+from spool.host.git.checkpoints.paths import is_folder, place, status
+from spool.host.state.files import make_folder, replace_file
+
+
+class Aside:
+    """The folder of one discarded attempt. A rename costs nothing, whatever the size, and can be undone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, top: bytes, name: bytes, *, known_as: bytes) -> None:
+        """Move something out of the tree."""
+        make_folder(self._folder)
+        number = len(list(self._folder.glob("*.name")))
+        replace_file(self._folder / f"{number}.name", known_as)
+        _move(place(top, name), self._folder / str(number))
+
+    def bring_back(self, top: bytes, instead: Self) -> None:
+        """Move everything back to where it was; what stands there now goes aside in its turn."""
+        for label in sorted(self._folder.glob("*.name"), key=lambda path: int(path.stem)):
+            source = label.with_suffix("")
+            if os.path.lexists(source):
+                _merge(source, top, label.read_bytes(), instead)
+
+    def remove(self) -> None:
+        """Let go of it all."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _merge(source: Path, top: bytes, name: bytes, instead: Aside) -> None:
+    target = place(top, name)
+    if is_folder(top, name) and source.is_dir() and not source.is_symlink():
+        for child in list(source.iterdir()):
+            _merge(child, top, name + b"/" + os.fsencode(child.name), instead)
+        source.rmdir()
+        return
+    if status(top, name) is not None:
+        instead.put(top, name, known_as=name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _move(source, target)
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, target)

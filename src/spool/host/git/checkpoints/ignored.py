@@ -1,0 +1,71 @@
+"""Small ignored files, such as `.env`: saved within limits, and never deleted."""
+
+import os
+import stat
+
+from spool.host.git.checkpoints.paths import place, status, within
+from spool.host.state.files import write_all
+from spool.host.threads import Pulse
+
+MOST_FILES, MOST_BYTES_EACH, MOST_BYTES = 200, 1 << 20, 16 << 20
+
+Saved = dict[bytes, tuple[int, bytes]]
+
+
+def read_ignored(top: bytes, ignored: list[bytes], pulse: Pulse) -> tuple[Saved, list[bytes]]:
+    """Return the small single files among what is ignored, and those for which there was no room."""
+    saved: Saved = {}
+    refused = []
+    room = MOST_BYTES
+    for name in ignored:
+        pulse()
+        entry = None if name.endswith(b"/") else status(top, name)
+        if entry is None or not (stat.S_ISREG(entry.st_mode) or stat.S_ISLNK(entry.st_mode)):
+            continue
+        if len(saved) == MOST_FILES or entry.st_size > min(room, MOST_BYTES_EACH):
+            refused.append(name)
+            continue
+        try:
+            saved[name] = (entry.st_mode, _content(top, name, entry.st_mode))
+        except OSError:
+            refused.append(name)
+            continue
+        room -= len(saved[name][1])
+    return saved, refused
+
+
+def differing(top: bytes, saved: Saved, pulse: Pulse) -> list[bytes]:
+    """Return which saved files are no longer what they were."""
+    return [name for name in saved if _differs(top, name, saved[name], pulse)]
+
+
+def write_ignored(top: bytes, name: bytes, kept: tuple[int, bytes]) -> None:
+    """Put one saved file back; whatever stood in its way is already gone."""
+    mode, data = kept
+    path = place(top, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.spool")
+    draft.unlink(missing_ok=True)
+    if stat.S_ISLNK(mode):
+        draft.symlink_to(os.fsdecode(data))
+    else:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            write_all(descriptor, data)
+            os.fchmod(descriptor, stat.S_IMODE(mode))
+        finally:
+            os.close(descriptor)
+    draft.replace(path)
+
+
+def _differs(top: bytes, name: bytes, kept: tuple[int, bytes], pulse: Pulse) -> bool:
+    pulse()
+    entry = status(top, name)
+    if entry is None or entry.st_mode != kept[0] or not within(top, name):
+        return True
+    return entry.st_size != len(kept[1]) or _content(top, name, entry.st_mode) != kept[1]
+
+
+def _content(top: bytes, name: bytes, mode: int) -> bytes:
+    path = place(top, name)
+    return os.fsencode(path.readlink()) if stat.S_ISLNK(mode) else path.read_bytes()

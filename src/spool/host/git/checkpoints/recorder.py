@@ -1,0 +1,187 @@
+"""Records the working tree as a git tree of the shadow's, with what a git tree cannot hold beside it."""
+
+import os
+import stat
+import time
+
+import msgspec
+
+from spool.domain.state import Changes
+from spool.errors import CommandFailed
+from spool.host.command import run_command
+from spool.host.git.checkpoints.modes import (
+    Known,
+    Modes,
+    folders_of,
+    learn_files,
+    learn_folders,
+    load_known,
+    look,
+    recent_of,
+    save_known,
+    signature,
+    usual_modes,
+)
+from spool.host.git.checkpoints.paths import Spared
+from spool.host.git.checkpoints.shadow import Shadow
+from spool.host.git.checkpoints.untracked import Untracked, find_untracked
+from spool.host.git.repository import QUIET, git_environment
+from spool.host.threads import in_thread, together
+
+LARGE_FILE_BYTES = 100 << 20
+FILES_LISTED = 200
+_NOTHING = Spared()
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """The working tree at one moment, ignored files aside."""
+
+    tree: str
+    modes: Modes
+    ignored: list[bytes]
+    nested: list[bytes]
+    grown: list[bytes]
+    """Folders that have become repositories and are still recorded as folders."""
+    left: dict[bytes, str]
+    """Files that are not recorded, and why."""
+
+
+class Recorder:
+    """Keeps the shadow's index in step with the working tree."""
+
+    def __init__(self, shadow: Shadow, *, large_file_bytes: int = LARGE_FILE_BYTES) -> None:
+        self.shadow = shadow
+        self._large = large_file_bytes
+        self._notes = shadow.git_dir / "known"
+        self._recent: list[bytes] = []
+
+    async def record(self, spare: Spared = _NOTHING, *, lets_go: bool = False) -> Recording:
+        """Record the tree as it is now, without the names to spare.
+
+        A folder that has become a repository is let go, or else recorded as the folder that it was.
+        """
+        await self.shadow.prepare()
+        try:
+            return await self._record(spare, lets_go=lets_go)
+        except CommandFailed:
+            # Its index may name objects that the user's `git gc` has taken: begin anew, once.
+            self.shadow.forget()
+            return await self._record(spare, lets_go=lets_go)
+
+    async def compare(self, before: str, after: str) -> Changes:
+        """Return what changed from one recorded tree to another."""
+        if before == after:
+            return Changes(count=0)
+        told = await self.shadow.names(
+            "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", before, after
+        )
+        rows = [row.decode("utf-8", "replace").split("\t", 2) for row in told]
+        return Changes(
+            count=len(rows),
+            files=tuple(row[2] for row in rows[:FILES_LISTED]),
+            insertions=sum(int(row[0]) for row in rows if row[0] != "-"),
+            deletions=sum(int(row[1]) for row in rows if row[1] != "-"),
+        )
+
+    def settle(self, tree: str, modes: Modes, touched: list[bytes]) -> None:
+        """Remember that index and working tree are again what they were when this was recorded."""
+        recent = list({*self._recent, *touched})
+        save_known(
+            self._notes,
+            Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
+        )
+
+    async def _record(self, spare: Spared, *, lets_go: bool) -> Recording:
+        index = signature(self.shadow.index)
+        known = load_known(self._notes, index)
+        changed, others = await together(self._changed(), find_untracked(self.shadow, spare))
+        user_index = signature(self.shadow.repository.git_dir / "index")
+        wanted = [name for name, how in changed.items() if how != b"D"] + others.files
+        if known is None or known.user_index != user_index or _touches_rules([*changed, *others.files]):
+            wanted += [name for name in await self._tracked_yet_ignored() if name not in changed]
+        everything = [] if known or not index else await self.shadow.names("ls-files", "-z")
+        names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else [])]))
+        began_s = time.time()
+        seen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
+        known = known or Known(modes=usual_modes(seen))
+        known.user_index = user_index
+        known.recent = self._recent = recent_of(seen, began_s)
+        learn_files(known.modes, seen)
+        grown = await self._learn_folders(known, names, others)
+        if lets_go and grown:
+            await self._let_go(known, grown)
+            return await self._record(spare, lets_go=True)
+        left = await self._take(known, changed, {name: seen[name] for name in wanted if name in seen})
+        known.index = signature(self.shadow.index)
+        save_known(self._notes, known)
+        return Recording(
+            tree=known.tree,
+            modes=known.modes,
+            ignored=others.ignored,
+            nested=others.nested,
+            grown=grown,
+            left=left,
+        )
+
+    async def _learn_folders(self, known: Known, names: list[bytes], others: Untracked) -> list[bytes]:
+        """Look at all folders; return those that have become repositories."""
+        more = folders_of(names) | folders_of(others.folders) | {*others.folders, *others.nested}
+        found = await in_thread(lambda pulse: learn_folders(self.shadow.top, known, more, pulse))
+        return [name for name in found if name not in set(others.nested)]
+
+    async def _let_go(self, known: Known, grown: list[bytes]) -> None:
+        """Stop recording the files of folders that have become repositories."""
+        await self.shadow.unstage(await self.shadow.names("ls-files", "-z", "--", *grown))
+        inside = tuple(name + b"/" for name in grown)
+        known.modes.folders = {name: mode for name, mode in known.modes.folders.items() if not name.startswith(inside)}
+        known.tree = ""
+        known.index = signature(self.shadow.index)
+        save_known(self._notes, known)
+
+    async def _take(
+        self, known: Known, changed: dict[bytes, bytes], seen: dict[bytes, os.stat_result]
+    ) -> dict[bytes, str]:
+        """Bring the index up to date, and return what it was not given."""
+        left = {name: why for name, entry in seen.items() if (why := self._refusal(name, entry))}
+        taken = {name: entry.st_size for name, entry in seen.items() if name not in left and _can_hold(entry)}
+        gone = [name for name in changed if name not in taken]
+        await self.shadow.unstage(gone)
+        await self.shadow.stage(taken)
+        if gone or taken or not known.tree:
+            known.tree = await self.shadow.write_tree()
+        return left
+
+    async def _changed(self) -> dict[bytes, bytes]:
+        """Return the recorded files whose file differs, and how: M, T or D."""
+        told = await self.shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
+        return {name: row[-1:] for row, name in zip(told[::2], told[1::2], strict=True)}
+
+    async def _tracked_yet_ignored(self) -> list[bytes]:
+        """Return what the user tracks in spite of their own ignore rules: to the shadow it would look ignored."""
+        git_dir = self.shadow.repository.git_dir
+        if not (git_dir / "index").exists():
+            return []
+        done = await run_command(
+            ["git", *QUIET, "ls-files", "--cached", "--ignored", "--exclude-standard", "-z"],
+            directory=self.shadow.repository.top,
+            timeout_s=self.shadow.timeout_s,
+            env=git_environment(GIT_DIR=str(git_dir), GIT_WORK_TREE=str(self.shadow.repository.top)),
+        )
+        return [name for name in done.output.split(b"\0") if name]
+
+    def _refusal(self, name: bytes, entry: os.stat_result) -> str:
+        """Return why a file is left alone; nothing if it is not."""
+        if not stat.S_ISREG(entry.st_mode):
+            return ""
+        if entry.st_size > self._large:
+            return f"larger than {self._large >> 20} MB" if self._large >> 20 else f"larger than {self._large} bytes"
+        return "" if os.access(self.shadow.top + b"/" + name, os.R_OK) else "not readable"
+
+
+def _can_hold(entry: os.stat_result) -> bool:
+    """Whether git can hold such a thing; a FIFO, a socket or a device it cannot."""
+    return stat.S_ISREG(entry.st_mode) or stat.S_ISLNK(entry.st_mode)
+
+
+def _touches_rules(names: list[bytes]) -> bool:
+    return any(name.rpartition(b"/")[2] == b".gitignore" for name in names)

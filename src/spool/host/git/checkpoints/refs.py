@@ -1,0 +1,146 @@
+"""Puts HEAD and refs back, and keeps the user's `git gc` away from what a checkpoint needs."""
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from spool.host.git.checkpoints.theirs import Head, Refs, Theirs
+
+_LOGGED = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+_MOVED = re.compile(rb"\tcheckout: moving from (\S+) to (\S+)$", re.MULTILINE)
+MOST_PINS = 500
+"""One small file each. The tips of more branches and tags than these are not pinned, which only matters if an agent
+deletes such a branch and then runs `git gc --prune=now`."""
+
+Ask = Callable[..., Awaitable[bytes]]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What must happen to bring the refs back."""
+
+    delete: dict[bytes, str]
+    write: dict[bytes, str]
+    head: Head | None
+    left: list[bytes]
+    """Refs that changed, but perhaps by the hand of another working tree's user."""
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """What other working trees of the same repository mean for its refs."""
+
+    others: int
+    branches: set[bytes]
+    """The branches they are on."""
+    own: set[bytes]
+    """The commits and branches that the log of this working tree's HEAD has named since the checkpoint."""
+
+
+def plan_refs(saved: Refs, now: Refs, elsewhere: Elsewhere) -> Plan:
+    """Decide which refs go back. With several working trees only those go that are known to be this one's."""
+    changed = {name for name in saved.names.keys() | now.names.keys() if saved.names.get(name) != now.names.get(name)}
+    left = {name for name in changed if not _is_ours(name, saved, now, elsewhere)}
+    mine = changed - left
+    head = saved.head
+    if head.branch in elsewhere.branches and saved.head != now.head:
+        head = Head(None, saved.head.commit)  # git allows a branch to be checked out once only
+    return Plan(
+        delete={name: now.names[name] for name in mine if name not in saved.names},
+        write={name: saved.names[name] for name in mine if name in saved.names},
+        head=None if head == now.head else head,
+        left=sorted(left),
+    )
+
+
+def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
+    if name in elsewhere.branches:
+        return False
+    if not elsewhere.others or name in (saved.head.branch, now.head.branch):
+        return True
+    oid = now.names.get(name, saved.names.get(name, ""))
+    return name.removeprefix(b"refs/heads/") in elsewhere.own or oid.encode() in elsewhere.own
+
+
+async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[bytes, str]:
+    """Bring HEAD and refs back; return those that are not as they were, and why."""
+    now = await theirs.refs()
+    if now == saved:
+        return {}
+    others, branches = await theirs.other_worktrees()
+    own = _named_since(theirs.repository.git_dir / "logs" / "HEAD", log_size)
+    own -= {oid.encode() for oid in saved.names.values()}
+    plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own))
+    there = await theirs.existing(set(plan.write.values()))
+    write = {name: oid for name, oid in plan.write.items() if oid in there}
+    # Deletions first and by themselves: `feature` cannot be made while `feature/x` is there.
+    await _update(theirs, {name: b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()})
+    await _update(theirs, {name: b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()})
+    if plan.head is not None:
+        await _restore_head(theirs, plan.head)
+    lost = {name: "cannot be brought back: its commit is gone" for name in plan.write if name not in write}
+    return lost | dict.fromkeys(plan.left, "was changed, perhaps from another working tree: left")
+
+
+async def _restore_head(theirs: Theirs, head: Head) -> None:
+    if head.branch is not None:
+        await theirs.change_refs("symbolic-ref", "-m", "spool: revert", "HEAD", head.branch)
+    elif head.commit is not None:
+        await theirs.change_refs("update-ref", "-m", "spool: revert", "--no-deref", "HEAD", head.commit)
+
+
+async def _update(theirs: Theirs, commands: dict[bytes, bytes]) -> None:
+    if commands:
+        words = ("update-ref", "-m", "spool: revert", "--no-deref", "-z", "--stdin")
+        await theirs.change_refs(*words, stdin=b"".join(commands.values()), names=commands)
+
+
+def _named_since(log: Path, size: int) -> set[bytes]:
+    """Return the commits and branches that a HEAD's log has named since it had this size."""
+    try:
+        with log.open("rb") as file:
+            file.seek(size)
+            text = file.read()
+    except OSError:
+        return set()
+    return {*_LOGGED.findall(text), *(name for pair in _MOVED.findall(text) for name in pair)}
+
+
+def log_size(git_dir: Path) -> int:
+    """Return how long the log of HEAD is."""
+    try:
+        return (git_dir / "logs" / "HEAD").stat().st_size
+    except OSError:
+        return 0
+
+
+class Pins:
+    """Refs of Spool's that hold on to objects: one for each object, named after it, in a folder for each owner."""
+
+    def __init__(self, git: Ask, change: Ask, prefix: str) -> None:
+        self._git = git
+        self._change = change
+        self._prefix = prefix
+
+    async def hold(self, owner: str, oids: set[str], *, held: set[str]) -> set[str]:
+        """Make sure that these objects stay, given what the owner already holds; return what else it holds."""
+        await self._update([f"create {self._prefix}{owner}/{oid} {oid}\n" for oid in sorted(oids - held)])
+        return held - oids
+
+    async def release(self, owner: str, oids: set[str] | None = None) -> None:
+        """Let go of some objects, or of all that an owner held."""
+        unwanted = await self._held(owner) if oids is None else oids
+        await self._update([f"delete {self._prefix}{owner}/{oid}\n" for oid in sorted(unwanted)])
+
+    async def owners(self) -> set[str]:
+        """Return who holds anything."""
+        told = await self._git("for-each-ref", "--format=%(refname)", self._prefix.rstrip("/"))
+        return {line.removeprefix(self._prefix).partition("/")[0] for line in told.decode().splitlines()}
+
+    async def _held(self, owner: str) -> set[str]:
+        told = await self._git("for-each-ref", "--format=%(refname)", f"{self._prefix}{owner}")
+        return {line.rpartition("/")[2] for line in told.decode().splitlines()}
+
+    async def _update(self, lines: list[str]) -> None:
+        if lines:
+            await self._change("update-ref", "--no-deref", "--stdin", stdin="".join(lines).encode())

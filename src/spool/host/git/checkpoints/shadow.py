@@ -1,0 +1,258 @@
+"""A git directory of Spool's own beside the user's, in which the working tree is recorded without touching theirs."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from spool.domain.text import one_line
+from spool.errors import CommandFailed
+from spool.host.command import run_command
+from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.state.files import make_folder, replace_file
+
+_SETTINGS = """\
+[core]
+\trepositoryformatversion = {version}
+\tbare = false
+\tautocrlf = false
+\tcompression = 0
+\tbigFileThreshold = 1m
+\tlogAllRefUpdates = false
+\tsymlinks = true
+\tfileMode = true
+\ttrustctime = true
+\tcheckStat = default
+\tsplitIndex = false
+\tuntrackedCache = false
+\tsparseCheckout = false
+\tsharedRepository = 0600
+\tfsync = all
+\tfsyncMethod = batch
+[gc]
+\tauto = 0
+[pack]
+\tcompression = 0
+\twriteBitmaps = false
+[submodule]
+\trecurse = false
+{extensions}"""
+_ATTRIBUTES = b"* -text -ident -filter !eol !working-tree-encoding !diff\n"
+_EXCLUDED = b"**/.spool/.state/\n"
+_INHERITED = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
+_CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
+"""What one git command gets to do: a repository of any size stays within the command timeout."""
+_LOCK_PATIENCE_S = 1.0
+MOST_PACKS = 20
+"""A checkpoint of a changed tree adds a pack; more than these are put together."""
+MOST_EMPTY_BYTES = 1 << 20
+"""What a shadow that holds no tree any more may keep: beginning anew costs seconds in a large repository."""
+TREES = "refs/spool/tree/"
+"""Where the shadow's own refs are."""
+
+
+def worktree_key(top: Path) -> str:
+    """Return the name under which Spool keeps what belongs to one working tree."""
+    return hashlib.sha256(os.fsencode(top)).hexdigest()[:16]
+
+
+class Shadow:
+    """The git directory, and the commands run in it."""
+
+    def __init__(self, repository: Repository, *, home: Path, timeout_s: float, borrows: bool = True) -> None:
+        self.repository = repository
+        self.top = os.fsencode(repository.top)
+        self.timeout_s = timeout_s
+        self.borrows = borrows
+        self.git_dir = home / worktree_key(repository.top)
+        self._env = git_environment(
+            GIT_DIR=str(self.git_dir), GIT_WORK_TREE=str(repository.top), GIT_LITERAL_PATHSPECS="1"
+        )
+        self._config_seen: tuple[int, ...] = ()
+        self._config: tuple[str, ...] = ()
+
+    @property
+    def index(self) -> Path:
+        """The shadow's own index."""
+        return self.git_dir / "index"
+
+    async def prepare(self) -> None:
+        """Make the shadow if there is none, and take over what decides which files the user's git ignores."""
+        await asyncio.to_thread(self._make)
+        await self._inherit()
+        await self._unlock()
+
+    async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
+        """Run git on the shadow and the user's working tree; return what it printed."""
+        done = await ask_git(
+            *self._config,
+            *(os.fsdecode(word) for word in words),
+            directory=self._directory,
+            timeout_s=self.timeout_s,
+            env=self._env,
+            stdin=stdin,
+        )
+        return done.output
+
+    async def names(self, *words: str | bytes, stdin: bytes = b"") -> list[bytes]:
+        """Run a git that prints names with `-z`."""
+        return [name for name in (await self.git(*words, stdin=stdin)).split(b"\0") if name]
+
+    async def ignored(self, names: list[bytes]) -> set[bytes]:
+        """Return which of the names the user's rules ignore, tracked or not.
+
+        This git command refuses literal pathspecs and takes `:(x)` for magic: hence the `./` before each name. With a
+        slash at the end it lets rules inside a folder decide on the folder: hence none.
+        """
+        if not names:
+            return set()
+        done = await run_command(
+            ["git", *QUIET, *self._config, "check-ignore", "-z", "--stdin", "--no-index"],
+            directory=self._directory,
+            timeout_s=self.timeout_s,
+            env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},
+            stdin=b"".join(b"./" + name.rstrip(b"/") + b"\0" for name in names),
+        )
+        if done.exit_code > 1:
+            raise CommandFailed(f"'git check-ignore' failed: {one_line(done.errors.decode('utf-8', 'replace'), 300)}")
+        told = {name[2:] for name in done.output.split(b"\0") if name}
+        return {name for name in names if name.rstrip(b"/") in told}
+
+    async def stage(self, sizes: dict[bytes, int]) -> None:
+        """Take files into the shadow's index, content and all."""
+        for chunk in chunks(sizes):
+            await self.git("update-index", "--add", "--replace", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0")
+
+    async def unstage(self, names: Iterable[bytes]) -> None:
+        """Drop names from the shadow's index; the files stay where they are."""
+        nothing = b"0 " + b"0" * (64 if self.repository.object_format == "sha256" else 40) + b"\t"
+        lines = b"".join(nothing + name + b"\0" for name in names)
+        if lines:
+            await self.git("update-index", "-z", "--index-info", stdin=lines)
+
+    async def write_tree(self) -> str:
+        """Return the name of the tree that the index holds."""
+        return (await self.git("write-tree")).decode().strip()
+
+    async def secure(self, tree: str, *, head: str | None, safe: set[str]) -> None:
+        """Copy what a tree borrows from the user's repository: their `git gc` may come.
+
+        What the pinned HEAD has, or a tree that is already safe, is not copied. HEAD is named by its tree: a commit
+        would leave nothing out here, and 100,000 files would be copied each time.
+        """
+        if not self.borrows:
+            return
+        wanted = "".join([f"{tree}\n", *([f"^{head}^{{tree}}\n"] if head else []), *(f"^{one}\n" for one in safe)])
+        await self.git(
+            "pack-objects", "--revs", "--quiet", "--non-empty", "--window=0", "--threads=1",
+            os.fsencode(self.git_dir / "objects" / "pack" / "pack"),
+            stdin=wanted.encode(),
+        )  # fmt: skip
+
+    def trees_of(self, owner: str) -> set[str]:
+        """Return the trees that an owner's refs hold. Nobody packs the shadow's refs: each is a file."""
+        with suppress(FileNotFoundError):
+            return {path.name for path in (self.git_dir / TREES / owner).iterdir() if path.suffix != ".lock"}
+        return set()
+
+    async def tidy(self) -> None:
+        """Put small packs together, and remove what no checkpoint holds any more.
+
+        By way of a multi-pack index, which looks at this object directory only: before git 2.41, `repack --geometric`
+        took in packs of the repository that objects are borrowed from.
+        """
+        packs = len(list((self.git_dir / "objects" / "pack").glob("*.pack")))
+        if not any((self.git_dir / TREES).glob("*/*")) and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
+            await asyncio.to_thread(self._begin_anew)
+        elif packs > MOST_PACKS:
+            for words in (("write",), ("repack", "--batch-size=0"), ("expire",)):
+                await self.git("multi-pack-index", *words)
+            await self.git("prune-packed", "-q")
+
+    def _size(self) -> int:
+        return sum(path.stat().st_size for path in (self.git_dir / "objects").rglob("*") if path.is_file())
+
+    def _begin_anew(self) -> None:
+        self.forget()
+        shutil.rmtree(self.git_dir / "objects")
+        self._make()
+
+    def forget(self) -> None:
+        """Drop the index, so that every file is read anew; what was saved stays."""
+        for name in ("index", "index.lock"):
+            (self.git_dir / name).unlink(missing_ok=True)
+
+    @property
+    def _directory(self) -> Path:
+        # A nested repository that the agent removed has no folder to stand in any more.
+        return self.repository.top if self.repository.top.is_dir() else self.git_dir
+
+    def _make(self) -> None:
+        """Make it by hand: `git init` would copy the user's templates, hooks and all."""
+        for folder in ("objects/info", "objects/pack", "refs/heads", "info"):
+            make_folder(self.git_dir / folder)
+        sha256 = self.repository.object_format == "sha256"
+        extensions = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
+        exclude = self.repository.common_dir / "info" / "exclude"
+        inherited = exclude.read_bytes() if exclude.is_file() else b""
+        lent = os.fsencode(self.repository.common_dir / "objects") + b"\n"
+        for name, content in {
+            "config": _SETTINGS.format(version=1 if sha256 else 0, extensions=extensions).encode(),
+            "info/attributes": _ATTRIBUTES,
+            "info/exclude": inherited + b"\n" + _EXCLUDED,
+            "objects/info/alternates": lent if self.borrows else b"",
+            "HEAD": b"ref: refs/heads/spool\n",
+        }.items():
+            path = self.git_dir / name
+            if not path.is_file() or path.read_bytes() != content:
+                replace_file(path, content)
+
+    async def _inherit(self) -> None:
+        """Ask the user's git, once for each state of its configuration, for what says where ignore rules are."""
+        places = (self.repository.common_dir / "config", self.repository.git_dir / "config.worktree")
+        seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())
+        if seen == self._config_seen or not self.repository.git_dir.is_dir():
+            return
+        told = await run_command(
+            ["git", "--git-dir", self.repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _INHERITED],
+            directory=self._directory,
+            timeout_s=self.timeout_s,
+            env=git_environment(),
+        )
+        rows = [row.partition("\n") for row in told.output.decode("utf-8", "surrogateescape").split("\0") if row]
+        self._config = tuple(word for name, _, value in rows for word in ("-c", f"{name}={value}"))
+        self._config_seen = seen
+
+    async def _unlock(self) -> None:
+        """Remove a lock of the shadow's own, left by a git that was killed; one still at work gets a moment."""
+        locks = [self.git_dir / "index.lock", self.git_dir / "packed-refs.lock"]
+        locks += (self.git_dir / TREES).glob("*/*.lock")
+        await remove_locks(locks)
+
+
+async def remove_locks(locks: list[Path]) -> None:
+    """Remove locks that are known to be Spool's own; a git that is still at work gets a moment to finish."""
+    patience = time.monotonic() + _LOCK_PATIENCE_S
+    while locks := [lock for lock in locks if lock.exists()]:
+        if time.monotonic() > patience:
+            for lock in locks:
+                lock.unlink(missing_ok=True)
+        await asyncio.sleep(0.02)
+
+
+def chunks(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
+    """Split files into lists that one command can take in."""
+    chunk: list[bytes] = []
+    total = 0
+    for name, size in sizes.items():
+        if chunk and (len(chunk) >= _CHUNK_FILES or total + size > _CHUNK_BYTES):
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(name)
+        total += size
+    if chunk:
+        yield chunk

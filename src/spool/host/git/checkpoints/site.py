@@ -1,0 +1,230 @@
+"""One repository, the working tree's own or one nested in it: takes it down as part of a snapshot, and puts it back."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.ignored import read_ignored
+from spool.host.git.checkpoints.paths import Spared
+from spool.host.git.checkpoints.recorder import Recorder
+from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
+from spool.host.git.checkpoints.shadow import TREES, Shadow
+from spool.host.git.checkpoints.snapshot import Part
+from spool.host.git.checkpoints.theirs import Theirs
+from spool.host.git.checkpoints.tree import TreeRestorer
+from spool.host.git.checkpoints.unfinished import (
+    Blobs,
+    oids_of,
+    read_staging,
+    read_unfinished,
+    restore_index,
+    restore_state_files,
+    wait_for_lock,
+)
+from spool.host.git.repository import Repository
+from spool.host.state.files import replace_file
+from spool.host.threads import in_thread, together
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all repositories of one working tree share."""
+
+    home: Path
+    """Where shadows are."""
+    key: str
+    """The name of the working tree."""
+    blobs: Blobs
+    timeout_s: float
+    large_file_bytes: int
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """What an owner holds beyond what it needs now, and what could not be held."""
+
+    pins: set[str]
+    trees: set[str]
+    warnings: list[str]
+
+
+class Site:
+    """The repository at one place in the working tree."""
+
+    def __init__(self, repository: Repository, path: bytes, around: Surroundings) -> None:
+        self.path = path
+        self.repository = repository
+        self._around = around
+        # A nested repository goes with its folder when an agent removes that: then there is no one to borrow from.
+        borrows = not path or not repository.git_dir.is_relative_to(repository.top)
+        self.shadow = Shadow(repository, home=around.home, timeout_s=around.timeout_s, borrows=borrows)
+        self._recorder = Recorder(self.shadow, large_file_bytes=around.large_file_bytes)
+        pins, note = f"refs/spool/pin/{around.key}/", self.shadow.git_dir / "changing-refs"
+        self._theirs = Theirs(repository, timeout_s=around.timeout_s, pins=pins, note=note)
+        self._pins = Pins(self._theirs.git, self._theirs.change_refs, pins)
+        self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
+        self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
+        self._safe: dict[str | None, set[str]] = {}
+
+    async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
+        """Return this repository as it is now, and what could not be taken in."""
+        around, repository = self._around, self.repository
+        await self._theirs.remove_own_locks()
+        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
+        unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
+        key = (unfinished.index, refs.head.commit)
+        if key not in self._staging:
+            self._staging = {key: await read_staging(self._theirs, refs.head.commit)}
+        staged, staging = self._staging[key]
+        saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
+        part = Part(
+            path=self.path,
+            git_dir=str(repository.git_dir),
+            common_dir=str(repository.common_dir),
+            object_format=repository.object_format,
+            link=_link(repository.top / ".git"),
+            tree=recording.tree,
+            modes=recording.modes,
+            refs=refs,
+            log_size=log_size(repository.git_dir),
+            unfinished=msgspec.structs.replace(unfinished, staged=staged, staging=staging),
+            ignored=recording.ignored,
+            ignored_files=saved,
+            left=sorted(recording.left),
+            nested=recording.nested,
+            grown=recording.grown,
+        )
+        return part, [*self._told(recording.left), *self._told_ignored(refused)]
+
+    async def keep(self, owner: str, part: Part, *, instead: Part | None = None) -> Stale:
+        """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
+        head = part.refs.head.commit
+        heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
+        tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
+        more = sorted(tips - heads)[:MOST_PINS]
+        named = await self._theirs.existing(oids_of(part.unfinished) - heads)
+        wanted = {*heads, *more, *named, *await self._staged_tree(part)}
+        pins = await self._pins.hold(owner, wanted, held=self._theirs.pinned(owner))
+        safe = self._safe.setdefault(head, set())
+        if part.tree not in safe:
+            await self.shadow.secure(part.tree, head=head, safe=safe)
+            safe.add(part.tree)
+        wanted = {part.tree, *([instead.tree] if instead else [])}
+        trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
+        missed = len(tips - heads) - len(more)
+        warnings = [self._name(f"{missed} branches and tags are too many to be pinned")] if missed else []
+        return Stale(pins=pins, trees=trees, warnings=warnings)
+
+    async def drop_stale(self, owner: str, stale: Stale) -> None:
+        """Let go of what only an earlier snapshot of the same owner needed."""
+        if stale.pins:
+            self._safe.clear()
+        await self._pins.release(owner, stale.pins)
+        await self._trees.release(owner, stale.trees)
+
+    async def release(self, owner: str) -> None:
+        """Let go of everything that an owner held."""
+        self._safe.clear()
+        await self._theirs.remove_own_locks()
+        for pins in self._all_pins():
+            await pins.release(owner)
+
+    async def tidy(self, owners: set[str]) -> None:
+        """Let go of what belongs to none of these owners."""
+        for pins in self._all_pins():
+            for owner in await pins.owners() - owners:
+                await pins.release(owner)
+        if self.shadow.git_dir.is_dir():
+            await self.shadow.tidy()
+            self._safe.clear()
+
+    def _all_pins(self) -> list[Pins]:
+        """Return the pins here and in the user's repository, where these still exist."""
+        theirs = [self._pins] if self._theirs.exists else []
+        return [*theirs, self._trees] if self.shadow.git_dir.is_dir() else theirs
+
+    async def put_back(self, target: Part, now: Part | None, aside: Aside) -> list[str]:
+        """Bring the repository back to what the target holds; return what was left as it is."""
+        repository, patience_s = self.repository, self._around.timeout_s
+        await in_thread(lambda _: self._make_place(target))
+        if self._theirs.exists:
+            await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
+        await self.shadow.prepare()
+        await TreeRestorer(self._recorder, target, now, aside).restore()
+        if not self._theirs.exists:
+            return [self._name("the repository itself is gone: its files are back, its history is not")]
+        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size)
+        await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
+        await in_thread(
+            lambda pulse: restore_index(
+                repository.git_dir, target.unfinished, self._around.blobs, patience_s=patience_s, pulse=pulse
+            )
+        )
+        return [self._name(f"{_shown(name)} {why}") for name, why in left.items()]
+
+    async def differences(self, before: str, after: str, *words: str) -> bytes:
+        """Return what git says of the way from one tree to another, in the user's words but not with their tools."""
+        return await self.shadow.git("diff", "--no-ext-diff", "--no-textconv", "--no-color", *words, before, after)
+
+    async def count(self, before: str, after: str) -> int:
+        """Return how many files differ between two trees."""
+        if before == after:
+            return 0
+        return len(await self.shadow.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after))
+
+    async def _staged_tree(self, part: Part) -> set[str]:
+        """Return a tree, in the user's repository, of the objects that only their index names; a ref can hold that."""
+        if not part.unfinished.staged:
+            return set()
+        rows = b"".join(b"100644 blob %b\t%d\0" % (oid.encode(), n) for n, oid in enumerate(part.unfinished.staged))
+        return {(await self._theirs.git("mktree", "-z", stdin=rows)).decode().strip()}
+
+    def _make_place(self, target: Part) -> None:
+        top = self.repository.top
+        top.mkdir(parents=True, exist_ok=True)
+        link = top / ".git"
+        if target.link is not None and not link.exists():
+            replace_file(link, target.link)
+            link.chmod(0o644)
+
+    def _told(self, left: dict[bytes, str]) -> list[str]:
+        return [self._name(f"{_shown(name)} is {why}: it is neither saved nor touched") for name, why in left.items()]
+
+    def _told_ignored(self, refused: list[bytes]) -> list[str]:
+        if not refused:
+            return []
+        first = ", ".join(_shown(name) for name in refused[:3])
+        return [self._name(f"ignored files that are not saved, for their size or number: {len(refused)} ({first} …)")]
+
+    def _name(self, text: str) -> str:
+        return f"{_shown(self.path)}: {text}" if self.path else text
+
+
+def same_work(one: Part, other: Part) -> bool:
+    """Whether two parts hold the same, stat data of the index and new ignored files aside."""
+    return (
+        (one.tree, one.modes, one.refs, one.nested, one.unfinished.files, one.unfinished.staging)
+        == (other.tree, other.modes, other.refs, other.nested, other.unfinished.files, other.unfinished.staging)
+        and all(one.ignored_files.get(name) == kept for name, kept in other.ignored_files.items())
+        and set(one.grown) <= set(other.grown)
+        and _files(one.left) <= _files(other.left)
+        and _rules(one.ignored) <= _rules(other.ignored)
+    )  # fmt: skip
+
+
+def _files(names: list[bytes]) -> set[bytes]:
+    return {name for name in names if not name.endswith(b"/")}
+
+
+def _rules(names: list[bytes]) -> set[bytes]:
+    """Return the files with ignore rules that are themselves ignored: a revert takes new ones away."""
+    return {name for name in names if name.rpartition(b"/")[2] == b".gitignore"}
+
+
+def _link(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _shown(name: bytes) -> str:
+    return one_line(os.fsdecode(name).encode("utf-8", "replace").decode())

@@ -1,0 +1,126 @@
+"""All repositories of one working tree: its own, and those nested in it."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.paths import Spared, place, spared
+from spool.host.git.checkpoints.site import Site, Surroundings
+from spool.host.git.checkpoints.snapshot import Part, Snapshot
+from spool.host.git.repository import NoRepository, Repository, find_repository
+
+MOST_NESTED = 100
+
+
+class Sites:
+    """Finds nested repositories, and gives each a shadow of its own."""
+
+    def __init__(self, repository: Repository, around: Surroundings) -> None:
+        self._repository = repository
+        self._around = around
+        self._top = os.fsencode(repository.top)
+        self._sites = {b"": Site(repository, b"", around)}
+
+    def at(self, part: Part) -> Site:
+        """Return the repository of a part, there or not."""
+        if part.path not in self._sites:
+            repository = Repository(
+                top=place(self._top, part.path),
+                git_dir=Path(part.git_dir),
+                common_dir=Path(part.common_dir),
+                object_format=part.object_format,
+            )
+            self._sites[part.path] = Site(repository, part.path, self._around)
+        return self._sites[part.path]
+
+    async def take(self, target: Snapshot | None) -> tuple[list[Part], list[str]]:
+        """Return the working tree as it is now. On the way to a target, only what the target has is taken apart:
+        a repository that is new will be moved aside in one piece.
+        """
+        before = {part.path: part for part in target.parts} if target else None
+        parts: list[Part] = []
+        warnings: list[str] = []
+        waiting = [b""]
+        while waiting:
+            path = waiting.pop(0)
+            then = before.get(path) if before else None
+            part, told = await self._sites[path].take(_spare(then), lets_go=before is None)
+            mine, refused = await self._sort_nested(part)
+            parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
+            warnings += told + [why for why in refused.values() if why]
+            full = [_join(path, name) for name in mine]
+            waiting += [name for name in full if before is None or name in before]
+        return parts, warnings
+
+    async def put_back(self, target: Snapshot, parts: list[Part], aside: Aside) -> list[str]:
+        """Bring all repositories back to what the target holds, the outer ones first."""
+        now = {part.path: part for part in parts}
+        return [
+            warning
+            for part in target.parts
+            for warning in await self.at(part).put_back(part, now.get(part.path), aside)
+        ]
+
+    def bring_back(self, aside: Aside, instead: Aside) -> None:
+        """Put back what was moved aside; what stands there now goes aside in its turn."""
+        aside.bring_back(self._top, instead)
+
+    async def count(self, parts: list[Part], before: dict[bytes, Part]) -> int:
+        """Return how many files differ from those before."""
+        return sum([
+            await self.at(part).count(before[part.path].tree, part.tree) for part in parts if part.path in before
+        ])  # fmt: skip
+
+    async def difference(self, parts: list[Part], before: dict[bytes, str], *words: str) -> str:
+        """Return what git says of the way from the trees before to the parts."""
+        told = b"".join([
+            await self.at(part).differences(before[part.path], part.tree, *words, *_prefixes(part.path))
+            for part in parts
+            if part.path in before
+        ])  # fmt: skip
+        return told.decode("utf-8", "replace")
+
+    async def tidy(self, owners: set[str]) -> None:
+        """Let go of what nobody owns any more, such as what a run that was killed had begun to save."""
+        for site in self._sites.values():
+            await site.tidy(owners)
+
+    async def _sort_nested(self, part: Part) -> tuple[list[bytes], dict[bytes, str]]:
+        """Return which nested repositories are part of this working tree, and which are not, with a reason to tell."""
+        mine: list[bytes] = []
+        refused: dict[bytes, str] = {}
+        for name in part.nested:
+            why = await self._refusal(_join(part.path, name))
+            if why is None:
+                mine.append(name)
+            else:
+                refused[name + b"/"] = why
+        return mine, refused
+
+    async def _refusal(self, path: bytes) -> str | None:
+        """Return why a nested repository is left alone: nothing to tell of a linked working tree; None if it is not."""
+        shown = os.fsdecode(path)
+        if path not in self._sites and len(self._sites) > MOST_NESTED:
+            return f"{shown}: too many nested repositories; this one is neither saved nor touched"
+        found = await find_repository(place(self._top, path), timeout_s=self._around.timeout_s)
+        if isinstance(found, NoRepository):
+            return f"{shown}: neither saved nor touched, since git says: {found.why}"
+        if found.common_dir == self._repository.common_dir:
+            return ""
+        self._sites.setdefault(path, Site(found, path, self._around))
+        return None
+
+
+def _join(path: bytes, name: bytes) -> bytes:
+    return path + b"/" + name if path else name
+
+
+def _prefixes(path: bytes) -> tuple[str, ...]:
+    shown = os.fsdecode(path)
+    return (f"--src-prefix=a/{shown}/", f"--dst-prefix=b/{shown}/") if path else ()
+
+
+def _spare(part: Part | None) -> Spared:
+    return spared([*part.ignored, *part.left]) if part else Spared()

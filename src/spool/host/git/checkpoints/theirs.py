@@ -1,0 +1,145 @@
+"""The user's own repository, as far as a checkpoint reads and restores it: HEAD, refs, index and unfinished work."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from spool.host.command import Completed, run_command
+from spool.host.git.checkpoints.shadow import remove_locks
+from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.state.files import replace_file
+from spool.host.threads import in_thread
+
+_FOREIGN = (b"refs/remotes/", b"refs/stash", b"refs/spool/", b"refs/prefetch/")
+"""What a revert does not undo: facts about another repository, the user's stashes, and Spool's own."""
+_DURABLE = ("-c", "core.fsync=all")
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Where HEAD is: on a branch, which may have no commit yet, or on a commit."""
+
+    branch: bytes | None
+    commit: str | None
+
+
+class Refs(msgspec.Struct, frozen=True):
+    """HEAD, and the refs that a revert puts back."""
+
+    head: Head
+    names: dict[bytes, str]
+
+
+class Theirs:
+    """Runs git on the user's repository: its refs and objects only, never its hooks, filters or working tree."""
+
+    def __init__(self, repository: Repository, *, timeout_s: float, pins: str, note: Path) -> None:
+        self.repository = repository
+        self._note = note
+        self.pins = pins
+        self._pinned: list[str] = []
+        self._timeout_s = timeout_s
+        # Bound to this very repository: where the agent has removed a nested one, git would find the outer.
+        self._env = git_environment(GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=str(repository.top))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the git directory is still there: an agent may have removed a nested one."""
+        return (self.repository.git_dir / "HEAD").is_file()
+
+    async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
+        """Run git and insist on success."""
+        done = await ask_git(
+            *_DURABLE,
+            *(os.fsdecode(word) for word in words),
+            directory=self._directory,
+            timeout_s=self._timeout_s,
+            env=self._env,
+            stdin=stdin,
+        )
+        return done.output
+
+    async def change_refs(self, *words: str | bytes, stdin: bytes = b"", names: Iterable[bytes] = ()) -> bytes:
+        """Run a git that changes refs. A note says which: killed with -9, it would leave their locks behind."""
+        await in_thread(lambda _: replace_file(self._note, b"\0".join([b"HEAD", b"packed-refs", *names])))
+        told = await self.git(*words, stdin=stdin)
+        self._note.unlink(missing_ok=True)
+        return told
+
+    async def remove_own_locks(self) -> None:
+        """Remove the locks of refs that we were changing when we were killed, and no others."""
+        try:
+            names, since_s = self._note.read_bytes().split(b"\0"), self._note.stat().st_mtime
+        except FileNotFoundError:
+            return
+        folders = {self.repository.git_dir, self.repository.common_dir}
+        locks = [folder / f"{os.fsdecode(name)}.lock" for folder in folders for name in names]
+        locks += (self.repository.common_dir / self.pins).glob("*/*.lock")
+        until_s = since_s + self._timeout_s + 1
+        await remove_locks([lock for lock in locks if lock.exists() and since_s - 1 <= lock.stat().st_mtime <= until_s])
+        self._note.unlink(missing_ok=True)
+
+    async def ask(self, *words: str) -> Completed:
+        """Run a git that may answer with a refusal."""
+        return await run_command(
+            ["git", *QUIET, *words], directory=self._directory, timeout_s=self._timeout_s, env=self._env
+        )
+
+    async def refs(self) -> Refs:
+        """Return HEAD and all refs that are the user's own, and take note of Spool's."""
+        told = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
+        names: dict[bytes, str] = {}
+        head = None
+        self._pinned = []
+        for line in told.splitlines():
+            oid, _, name = line.partition(b"\0")
+            mark, oid, link = oid[:1], *oid[1:].split(b" ", 1)
+            if mark == b"*":
+                head = Head(name, oid.decode())
+            if name.startswith(self.pins.encode()):
+                self._pinned.append(name.decode())
+            if not link and not name.startswith(_FOREIGN):
+                names[name] = oid.decode()
+        return Refs(head or await self._odd_head(), names)
+
+    def pinned(self, owner: str) -> set[str]:
+        """Return what an owner's pins held when the refs were last read."""
+        start = f"{self.pins}{owner}/"
+        return {name.removeprefix(start) for name in self._pinned if name.startswith(start)}
+
+    async def existing(self, oids: set[str]) -> set[str]:
+        """Return which objects are there."""
+        if not oids:
+            return set()
+        told = await self.git("cat-file", "--batch-check=%(objectname)", stdin="\n".join(sorted(oids)).encode() + b"\n")
+        return {line for line in told.decode().splitlines() if " " not in line}
+
+    async def other_worktrees(self) -> tuple[int, set[bytes]]:
+        """Return how many other working trees share these refs, and which branches they are on."""
+        told = await self.git("worktree", "list", "--porcelain", "-z")
+        trees = [dict(row.partition(b" ")[::2] for row in block.split(b"\0") if row) for block in told.split(b"\0\0")]
+        trees = [tree for tree in trees if tree]
+        if self.repository.git_dir == self.repository.common_dir:
+            others = trees[1:]  # for a submodule, git gives the first one a path of its own making
+        else:
+            own = os.fsencode(self.repository.top)
+            others = [tree for tree in trees if tree[b"worktree"] != own and b"bare" not in tree]
+        return len(others), {tree[b"branch"] for tree in others if b"branch" in tree}
+
+    async def _odd_head(self) -> Head:
+        """Return a HEAD that is on no existing branch."""
+        branch = await self.ask("symbolic-ref", "-q", "HEAD")
+        commit = await self.ask("rev-parse", "-q", "--verify", "HEAD")
+        return Head(branch.output.strip() or None, commit.text or None)
+
+    @property
+    def _directory(self) -> Path:
+        return self.repository.top if self.repository.top.is_dir() else self.repository.common_dir
+
+
+def empty_tree(repository: Repository) -> str:
+    """Return the name of the tree without files, which every git knows."""
+    if repository.object_format == "sha256":
+        return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+    return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

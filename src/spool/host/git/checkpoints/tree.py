@@ -1,0 +1,219 @@
+"""Brings a working tree back: what was changed is rewritten, and only what was not there before is taken away."""
+
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.ignored import differing, write_ignored
+from spool.host.git.checkpoints.paths import is_folder, parents, place, spared, status, within
+from spool.host.git.checkpoints.recorder import Recorder
+from spool.host.git.checkpoints.shadow import chunks
+from spool.host.git.checkpoints.snapshot import Part
+from spool.host.threads import Pulse, in_thread, together
+
+_RULES = b".gitignore"
+
+
+class TreeRestorer:
+    """Brings one repository's working tree back to what a checkpoint holds."""
+
+    def __init__(self, recorder: Recorder, target: Part, now: Part | None, aside: Aside) -> None:
+        self._recorder = recorder
+        self._shadow = recorder.shadow
+        self._top = recorder.shadow.top
+        self._target = target
+        self._now = now
+        self._aside = aside
+        self._left = frozenset(now.left) if now else frozenset()
+        self._kept: frozenset[bytes] = frozenset()
+        self._spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
+
+    async def restore(self) -> None:
+        """Do it. Each step may be cut short: done again from the start, it ends the same."""
+        await self._shadow.git("read-tree", "--reset", self._target.tree)
+        self._kept = await self._held_by_attempt()
+        rewrite = await self._to_rewrite()
+        await self._restore_rules(rewrite)
+        if await self._remove_repositories():
+            rewrite |= await self._to_rewrite()
+        await self._remove_new()
+        await self._write(rewrite)
+        unsure = await self._unsure_modes()
+        await in_thread(self._restore_folders)
+        touched = await in_thread(lambda pulse: self._restore_modes(rewrite, unsure, pulse))
+        await in_thread(self._restore_ignored)
+        await in_thread(self._restore_folder_modes)
+        self._recorder.settle(self._target.tree, self._target.modes, [*rewrite, *touched])
+
+    async def _to_rewrite(self) -> dict[bytes, bytes]:
+        """Return the files that differ, with git's mode of each."""
+        told = await self._shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
+        return {name: row[1:7] for row, name in zip(told[::2], told[1::2], strict=True)}
+
+    async def _held_by_attempt(self) -> frozenset[bytes]:
+        """Return what the discarded attempt holds and the target has not: this, and nothing else, may be deleted."""
+        if self._now is None:
+            return frozenset()
+        gone = await self._shadow.names(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=D", self._now.tree, self._target.tree
+        )
+        return frozenset(gone) | frozenset(self._now.ignored_files)
+
+    async def _restore_rules(self, rewrite: dict[bytes, bytes]) -> None:
+        """Bring ignore rules back before anything else is decided: an agent may have rewritten them."""
+        await self._write({name: mode for name, mode in rewrite.items() if _is_rules(name)})
+        new = [name for name in self._kept if _is_rules(name) and not self._spare.covers(name)]
+        await in_thread(lambda pulse: self._take_away(new, pulse))
+
+    async def _remove_repositories(self) -> bool:
+        """Take away repositories that were not there: new ones whole, and the `.git` of what had been a folder."""
+        if self._now is None:
+            return False
+        old = {*self._target.nested, *self._target.grown}
+        nested = [name for name in self._now.nested if name not in old]
+        ignored = await self._shadow.ignored(nested)
+        gone = [name for name in nested if name not in ignored]
+        gone += [name + b"/.git" for name in self._now.grown if name not in old and not self._is_other_worktree(name)]
+        await in_thread(lambda pulse: self._take_away(gone, pulse))
+        return bool(gone)
+
+    async def _remove_new(self) -> None:
+        """Take away what is neither ignored nor was there before."""
+        spare = self._spare
+        listing = ("ls-files", "--others", "--exclude-standard", "-z")
+        files, collapsed = await together(self._shadow.names(*listing), self._shadow.names(*listing, "--directory"))
+        new = [name.rstrip(b"/") for name in files if not spare.covers(name)]
+        await in_thread(lambda pulse: self._take_away(new, pulse))
+        # Empty folders that new rules had hidden are not known to the attempt, and not listed among the files.
+        known = self._target.modes.folders.keys() | (self._now.modes.folders.keys() if self._now else set())
+        hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
+        await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
+        await in_thread(lambda pulse: self._remove_folders(new, pulse))
+
+    def _take_away(self, names: list[bytes], pulse: Pulse) -> None:
+        for name in names:
+            pulse()
+            entry = status(self._top, name)
+            if entry is None or not within(self._top, name):
+                continue
+            if not (stat.S_ISDIR(entry.st_mode) and self._is_other_worktree(name)):
+                self._open_folder(name)
+                self._remove(name, entry.st_mode)
+
+    def _is_other_worktree(self, name: bytes) -> bool:
+        """Whether a folder is a linked working tree of this repository: another loop may be at work there."""
+        link = place(self._top, name + b"/.git")
+        with suppress(OSError, UnicodeDecodeError):
+            git_dir = Path(link.read_text("utf-8").removeprefix("gitdir:").strip())
+            return git_dir.resolve().is_relative_to(self._shadow.repository.common_dir.resolve() / "worktrees")
+        return False
+
+    def _remove_folders(self, names: list[bytes], pulse: Pulse) -> None:
+        """Remove the folders that are empty now and were not there before."""
+        new = {folder for name in names for folder in parents(name)}
+        new |= self._now.modes.folders.keys() if self._now else set()
+        for folder in sorted(new - self._target.modes.folders.keys(), reverse=True):
+            pulse()
+            if not self._spare.covers(folder) and is_folder(self._top, folder) and within(self._top, folder):
+                self._open_folder(folder)
+                with suppress(OSError):  # something ignored is still in it
+                    place(self._top, folder).rmdir()
+
+    async def _write(self, files: dict[bytes, bytes]) -> None:
+        """Write files as they were; git unlinks a link or a read-only file first and never writes through one."""
+        await in_thread(lambda pulse: self._clear_way(list(files), pulse))
+        for chunk in chunks(dict.fromkeys(files, 0)):
+            await self._shadow.git("checkout-index", "-f", "-u", "-q", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0")
+
+    def _clear_way(self, names: list[bytes], pulse: Pulse) -> None:
+        """Move aside what stands where a file or a folder has to be: git would delete the folder with all in it."""
+        clear: set[bytes] = set()
+        for name in names:
+            pulse()
+            for folder in reversed([*parents(name)]):
+                if folder not in clear:
+                    self._clear_folder(folder)
+                    clear.add(folder)
+            entry = status(self._top, name)
+            if entry is not None and (not _is_plain(entry.st_mode) or name in self._left):
+                self._remove(name, entry.st_mode)
+
+    def _clear_folder(self, folder: bytes) -> None:
+        """See to it that a folder can be made, or written to, at this name."""
+        entry = status(self._top, folder)
+        if entry is None:
+            return
+        if not stat.S_ISDIR(entry.st_mode):
+            self._remove(folder, entry.st_mode)
+        elif entry.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            place(self._top, folder).chmod(stat.S_IMODE(entry.st_mode) | stat.S_IRWXU)
+
+    def _open_folder(self, name: bytes) -> None:
+        """Make the folder of a name writable; its mode is put right at the end."""
+        folder = name.rpartition(b"/")[0]
+        if folder:
+            self._clear_folder(folder)
+
+    def _remove(self, name: bytes, mode: int) -> None:
+        """Delete what the discarded attempt holds; move aside everything else."""
+        if name in self._kept and _is_plain(mode):
+            place(self._top, name).unlink()
+            return
+        prefix = self._target.path + b"/" if self._target.path else b""
+        self._aside.put(self._top, name, known_as=prefix + name)
+
+    async def _unsure_modes(self) -> list[bytes]:
+        """Return the files with an unusual mode then or now; every file, where that is not known."""
+        now, then = (self._now.modes if self._now else None), self._target.modes
+        if now and (now.plain, now.executable) == (then.plain, then.executable):
+            return [*(now.files.keys() | then.files.keys())]
+        return await self._shadow.names("ls-files", "-z")
+
+    def _restore_modes(self, rewritten: dict[bytes, bytes], names: list[bytes], pulse: Pulse) -> list[bytes]:
+        modes = self._target.modes
+        touched = []
+        for name in [*rewritten, *names]:
+            pulse()
+            entry = status(self._top, name)
+            if entry is None or not stat.S_ISREG(entry.st_mode):
+                continue
+            executable = b"100755" if entry.st_mode & stat.S_IXUSR else b"100644"
+            wanted = modes.of_file(name, rewritten.get(name, executable))
+            if stat.S_IMODE(entry.st_mode) != wanted:
+                place(self._top, name).chmod(wanted)
+                touched.append(name)
+        return touched
+
+    def _restore_ignored(self, pulse: Pulse) -> None:
+        saved = self._target.ignored_files
+        for name in differing(self._top, saved, pulse):
+            self._clear_way([name], pulse)
+            entry = status(self._top, name)
+            if entry is not None and name not in self._kept:
+                self._remove(name, entry.st_mode)
+            write_ignored(self._top, name, saved[name])
+
+    def _restore_folders(self, pulse: Pulse) -> None:
+        """Make the folders that are missing, empty ones too."""
+        for name in sorted(self._target.modes.folders):
+            pulse()
+            if not is_folder(self._top, name):
+                self._clear_folder(name)
+                place(self._top, name).mkdir()
+
+    def _restore_folder_modes(self, pulse: Pulse) -> None:
+        """Give each folder its mode, the inner ones first: the outer one may be closed by it."""
+        for name, mode in sorted(self._target.modes.folders.items(), reverse=True):
+            pulse()
+            entry = status(self._top, name)
+            if entry is not None and stat.S_ISDIR(entry.st_mode) and stat.S_IMODE(entry.st_mode) != mode:
+                place(self._top, name).chmod(mode)
+
+
+def _is_rules(name: bytes) -> bool:
+    return name.rpartition(b"/")[2] == _RULES
+
+
+def _is_plain(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)

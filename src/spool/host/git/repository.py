@@ -1,0 +1,82 @@
+"""Git, asked in a way that runs nothing of the user's: no hook, no filter, no monitor, no prompt."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.text import one_line
+from spool.host.command import Completed, checked, run_command
+
+QUIET = (
+    "-c", "core.fsmonitor=false",
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
+    "-c", "core.quotePath=false",
+)  # fmt: skip
+_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """A git working tree, and where its shared part lives."""
+
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    object_format: str
+
+    @property
+    def main(self) -> Path:
+        """The repository's main directory, which names the project: that of its first working tree."""
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where Spool keeps what must survive `git clean -fdx`."""
+        return self.common_dir / "spool"
+
+
+class NoRepository(msgspec.Struct, frozen=True):
+    """Why git cannot help here."""
+
+    why: str
+
+
+def git_environment(**added: str) -> dict[str, str]:
+    """Return the environment for a git of ours: the user's, but bound to no other repository and in plain English."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+    return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **added}
+
+
+async def ask_git(
+    *words: str | Path, directory: Path, timeout_s: float, env: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> Completed:
+    """Run git and insist on success."""
+    return await checked(
+        ["git", *QUIET, *words], directory=directory, timeout_s=timeout_s, env=env or git_environment(), stdin=stdin
+    )
+
+
+async def find_repository(directory: Path, *, timeout_s: float) -> Repository | NoRepository:
+    """Return the repository around a directory. Plain git is asked, so that its refusals are obeyed."""
+    try:
+        found = await run_command(
+            [
+                "git", *QUIET, "rev-parse", "--path-format=absolute",
+                "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format",
+            ],
+            directory=directory,
+            timeout_s=timeout_s,
+            env=git_environment(),
+        )  # fmt: skip
+    except FileNotFoundError:
+        return NoRepository("git is not installed")
+    if found.exit_code:
+        return NoRepository(one_line(found.errors.decode("utf-8", "replace")) or "this is not a git repository")
+    answers = found.text.split("\n")
+    if len(answers) != 4:
+        return NoRepository("its path has a line break in it, and git's answer cannot be told apart")
+    top, git_dir, common_dir, object_format = answers
+    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)

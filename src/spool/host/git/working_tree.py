@@ -1,0 +1,115 @@
+"""Tells the engine what an iteration changed, and commits its work."""
+
+import asyncio
+import os
+from fnmatch import fnmatch
+
+import msgspec
+
+from spool.domain.state import Changes
+from spool.errors import CommandFailed
+from spool.host.command import checked, run_command
+from spool.host.git.checkpoints.recorder import Recorder
+from spool.host.git.checkpoints.shadow import Shadow
+from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+
+_NESTED_ASKED = 20
+_LOCKED_PAUSES_S = (0.1, 0.3, 0.6, 1.0)
+
+
+class _Mark(msgspec.Struct, frozen=True, kw_only=True):
+    tree: str
+    heads: dict[str, str]
+
+
+class GitWorktree:
+    """A working tree under git."""
+
+    def __init__(self, repository: Repository, *, timeout_s: float) -> None:
+        self._repository = repository
+        self._timeout_s = timeout_s
+        self._recorder = Recorder(Shadow(repository, home=repository.spool_dir / "shadow", timeout_s=timeout_s))
+        self._marked: _Mark | None = None
+
+    async def mark(self) -> None:
+        """Remember the tree as it is now."""
+        self._marked = await self._mark()
+
+    async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
+        """Return what changed since the last mark, and mark anew."""
+        before, self._marked = self._marked, await self._mark()
+        if before is None:
+            return None
+        found = await self._recorder.compare(before.tree, self._marked.tree)
+        moved = tuple(name for name, head in self._marked.heads.items() if before.heads.get(name) != head)
+        files = tuple(name for name in found.files if not any(fnmatch(name, pattern) for pattern in ignoring))
+        left_out = len(found.files) - len(files)
+        return Changes(
+            count=found.count - left_out + len(moved),
+            files=files + moved,
+            insertions=found.insertions,
+            deletions=found.deletions,
+        )
+
+    async def _mark(self) -> _Mark:
+        """Return the tree, and where the submodules and clones in it stand: their files are not in the tree."""
+        recording = await self._recorder.record()
+        heads = {}
+        for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
+            head = await run_command(
+                ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD"],
+                directory=self._repository.top / name,
+                timeout_s=self._timeout_s,
+                env=git_environment(),
+            )
+            heads[name] = head.text
+        return _Mark(tree=recording.tree, heads=heads)
+
+    async def commit(self, message: str) -> str | None:
+        """Commit all but Spool's own files, as the user would: with their identity, their hooks and their filters."""
+        for name in _UNFINISHED:
+            if (self._repository.git_dir / name).exists():
+                raise CommandFailed(f"not committed: the repository is in the middle of something ({name})")
+        top = self._repository.top
+        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state")
+        if not await self._staged():
+            return None
+        await self._as_user("commit", "--quiet", "--message", message)
+        head = await ask_git("rev-parse", "HEAD", directory=top, timeout_s=self._timeout_s)
+        return head.text
+
+    async def _staged(self) -> bool:
+        told = await ask_git(
+            "diff", "--cached", "--name-only", "--no-ext-diff",
+            directory=self._repository.top, timeout_s=self._timeout_s,
+        )  # fmt: skip
+        return bool(told.text)
+
+    async def _as_user(self, *words: str) -> None:
+        """Run git; while another git holds the index, an editor's for example, try again for a moment."""
+        top = self._repository.top
+        for pause_s in (*_LOCKED_PAUSES_S, None):
+            try:
+                await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=git_environment())
+                return
+            except CommandFailed as error:
+                if pause_s is None or "index.lock" not in str(error):
+                    raise
+                await asyncio.sleep(pause_s)
+
+
+class PlainFolder:
+    """A working directory without git: nothing can be told of changes, and nothing committed."""
+
+    async def mark(self) -> None:
+        """There is nothing to remember."""
+
+    async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
+        """Say that nothing can be told."""
+        return None
+
+    async def commit(self, message: str) -> str | None:  # noqa: ARG002 - the protocol's signature
+        """There is nowhere to commit to."""
+        return None

@@ -1,0 +1,139 @@
+"""A loop's journal and logs for a reader that comes at any time, reads from the beginning, and looks back at will."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.events import Event
+from spool.host.agents.tail import Notifier
+
+_READ = 1 << 16
+"""About two hundred events: reading and decoding them takes half a millisecond."""
+_TICK_S = 0.25
+_DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+Row = tuple[int, int, Event]
+"""Where an event begins and ends in the journal, and the event."""
+
+
+class JournalFeed:
+    """Follows a journal that may not be there yet."""
+
+    def __init__(self, folder: Path, alive: Callable[[], bool], ready: Callable[[], bool] = lambda: True) -> None:
+        self._path = folder / "journal.jsonl"
+        self._logs = folder / "logs"
+        self._alive = alive
+        self._ready = ready
+        """Whether the journal is the runner's: one that begins anew puts the old one aside first."""
+        self._descriptor: int | None = None
+        self._notifier: Notifier | None = None
+        self.offset = 0
+        self.size = 0
+
+    async def next(self) -> tuple[list[Row], bool]:
+        """Return the next events, and whether the runner is gone and nothing more will come."""
+        was_alive = await asyncio.to_thread(self._alive)
+        rows = await asyncio.to_thread(self._read)
+        if rows:
+            return rows, False
+        if not was_alive:
+            return [], True
+        await self._wait()
+        return [], False
+
+    async def page(self, start: int, stop: int) -> list[Row]:
+        """Return the events of a part of the journal."""
+        return await asyncio.to_thread(lambda: list(_rows(self._part(start, stop), start)))
+
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return how much an agent has printed: on standard error, and on standard output."""
+        return await asyncio.to_thread(lambda: (self._log_size(iteration, "err"), self._log_size(iteration, "out")))
+
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of what an agent has printed, on `err` or `out`."""
+        return await asyncio.to_thread(self._log_part, iteration, stream, start, stop)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._notifier is not None:
+            self._notifier.close()
+            self._notifier = None
+
+    def _read(self) -> list[Row]:
+        """Read on to the last finished line; an event may be longer than what is read at once."""
+        if self._descriptor is None and not self._open():
+            return []
+        assert self._descriptor is not None  # noqa: S101 - it was opened just now
+        self.size = os.fstat(self._descriptor).st_size
+        data = os.pread(self._descriptor, _READ, self.offset)
+        while data and b"\n" not in data:
+            more = os.pread(self._descriptor, max(_READ, len(data)), self.offset + len(data))
+            if not more:
+                return []
+            data += more
+        finished = data[: data.rfind(b"\n") + 1]
+        rows = list(_rows(finished, self.offset))
+        self.offset += len(finished)
+        # Lines that this version does not know are passed over, but not waited for.
+        return rows if rows or not finished else self._read()
+
+    def _open(self) -> bool:
+        with suppress(OSError):
+            if not self._ready():
+                return False
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            return True
+        return False
+
+    def _part(self, start: int, stop: int) -> bytes:
+        if self._descriptor is None:
+            return b""
+        return os.pread(self._descriptor, stop - start, start)
+
+    async def _wait(self) -> None:
+        """Wait until the journal grows; without inotify, or without a journal yet, for a moment."""
+        if self._notifier is None and self._descriptor is not None:
+            self._notifier = Notifier()
+            self._notifier.watch(self._path)
+        descriptor = self._notifier.descriptor if self._notifier is not None else None
+        if descriptor is None:
+            await asyncio.sleep(0.05)
+            return
+        loop, grown = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(descriptor, grown.set)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(grown.wait(), _TICK_S)
+        finally:
+            loop.remove_reader(descriptor)
+        if self._notifier is not None:
+            self._notifier.drain()
+
+    def _log_size(self, iteration: int, stream: str) -> int:
+        with suppress(OSError):
+            return self._log(iteration, stream).stat().st_size
+        return 0
+
+    def _log_part(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        with suppress(OSError), self._log(iteration, stream).open("rb") as file:
+            file.seek(start)
+            return file.read(stop - start)
+        return b""
+
+    def _log(self, iteration: int, stream: str) -> Path:
+        return self._logs / f"{iteration:04d}.{stream}"
+
+
+def _rows(data: bytes, start: int) -> Iterator[Row]:
+    for line in data.split(b"\n")[:-1]:
+        stop = start + len(line) + 1
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            yield start, stop, _DECODE.decode(line)
+        start = stop

@@ -1,0 +1,98 @@
+"""The append-only log of events, one JSON object a line. The runner writes it; every view is a reader of it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.events import Event, IterationEnded
+from spool.engine.ports import Clock
+from spool.host.state.files import FILE_MODE, naming, write_all
+from spool.host.state.records import encoded
+
+_READ = 1 << 18
+_TAIL = 1 << 22
+_DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+class JournalWriter:
+    """Stamps events and appends them."""
+
+    def __init__(self, path: Path, *, run_id: str, clock: Clock) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        with naming(path):
+            self._descriptor = os.open(path, flags, FILE_MODE)
+        self._path = path
+        self._run_id = run_id
+        self._clock = clock
+        self._seq = 0
+        self.offset = os.fstat(self._descriptor).st_size
+        # A crash may have torn the last line; it is ended, so that only it is lost.
+        self._torn = self.offset > 0 and os.pread(self._descriptor, 1, self.offset - 1) != b"\n"
+
+    def emit(self, event: Event) -> None:
+        """Write one event; readers see it at once."""
+        self._seq += 1
+        stamped = msgspec.structs.replace(event, at=self._clock.now(), seq=self._seq, run_id=self._run_id)
+        line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
+        self._torn = True  # until all of it is written: a full disk takes half a line
+        with naming(self._path):
+            write_all(self._descriptor, line)
+        self._torn = False
+
+    def has_ended(self, iteration: int) -> bool:
+        """Whether the end of an iteration is among the last events."""
+        size = os.fstat(self._descriptor).st_size
+        tail = os.pread(self._descriptor, _TAIL, max(0, size - _TAIL))
+        return any(
+            isinstance(event, IterationEnded) and event.record.iteration == iteration
+            for line in tail.split(b"\n")
+            for event in _readable(line)
+        )
+
+    def close(self) -> None:
+        """Make what was written durable."""
+        try:
+            with naming(self._path):
+                os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+
+class JournalReader:
+    """Reads events from an offset on, as far as they are written."""
+
+    def __init__(self, path: Path, *, offset: int = 0) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._offset = offset
+        self._rest: list[bytes] = []
+
+    def read(self) -> Iterator[Event]:
+        """Give the events that have been written since the last call; a torn or unknown line is passed over."""
+        for line in self.lines():
+            yield from _readable(line)
+
+    def lines(self) -> Iterator[bytes]:
+        """Give the finished lines that have been written since the last call."""
+        while chunk := os.pread(self._descriptor, _READ, self._offset):
+            self._offset += len(chunk)
+            *finished, last = chunk.split(b"\n")
+            for line in finished:
+                self._rest.append(line)
+                whole = b"".join(self._rest)
+                self._rest.clear()
+                if whole:
+                    yield whole
+            if last:
+                self._rest.append(last)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def _readable(line: bytes) -> Iterator[Event]:
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        yield _DECODE.decode(line)

@@ -1,0 +1,96 @@
+"""Decides who runs: one `flock` per change and one per working tree.
+
+flock and not fcntl: an fcntl lock is lost when any descriptor of the file closes. Locks live under the git common
+directory, because an agent may run `git clean -fdx`.
+"""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.state import Runner
+from spool.errors import LockedError
+from spool.host.runner.identity import is_alive
+from spool.host.state.files import FILE_MODE, make_folder
+from spool.host.state.records import encoded
+
+_LOOKS, _LOOK_S = 300, 0.01
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a lock, for the one who does not get it."""
+
+    runner: Runner
+    run_id: str
+    door: str
+    change: str
+    directory: str
+    since: datetime
+
+
+@contextmanager
+def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
+    """Hold the locks of all places, or fail at once and name who has one."""
+    make_folder(folder)
+    with ExitStack() as stack:
+        for place in places:
+            stack.enter_context(_one(folder / f"{_key(place)}.lock", holder))
+        yield
+
+
+@contextmanager
+def _one(path: Path, holder: Holder) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        _take(descriptor)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, encoded(holder), 0)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int) -> None:
+    """Take the lock, unless a living runner has it.
+
+    A winner may not have written its name yet. And a runner that was killed while it started a command leaves its lock
+    to that child, until the child becomes another program.
+    """
+    for _ in range(_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if other := _named(descriptor):
+            raise LockedError(
+                f"a loop on '{other.change}' already runs in {other.directory} "
+                f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
+                hint=f"watch it with: {_status_command(other)}",
+            )
+        time.sleep(_LOOK_S)
+    raise LockedError("another loop already runs here")
+
+
+def _named(descriptor: int) -> Holder | None:
+    """Return who has the lock, unless the name is that of a runner that died with it."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
+        return holder if is_alive(holder.runner) else None
+    return None
+
+
+def _status_command(other: Holder) -> str:
+    if other.door == "wt-loop":
+        return f"wt-loop status {other.change}"
+    return f"spool {other.door} --status --change {other.change}"
+
+
+def _key(place: Path) -> str:
+    return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]

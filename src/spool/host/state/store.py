@@ -1,0 +1,263 @@
+"""One loop's folder: its state, its history, its journal, its context and its logs.
+
+`state.json` is replaced whole; the other files only grow. Where there is git, the growing files have a second name
+under the git common directory, so that an agent's `git clean -fdx` costs nothing: the folder is linked back together.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from spool.domain.state import SCHEMA, IterationRecord, LoopState, interrupted_record
+from spool.errors import StateError, UnreadableState
+from spool.host.state.files import (
+    append_line,
+    make_folder,
+    naming,
+    opened,
+    read_lines,
+    remove_temporaries,
+    replace_file,
+    write_all,
+)
+from spool.host.state.records import encoded
+
+_Record = TypeVar("_Record", LoopState, IterationRecord)
+_RECORDS = ("history.jsonl", "journal.jsonl")
+_GROWING = (*_RECORDS, "context.md")
+_LOOP_FILES = ("state.json", "history.jsonl", "journal.jsonl", "logs")
+_HISTORY_TAIL = 1 << 20
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class StateFolder:
+    """Where one loop lives on disk."""
+
+    def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
+        self.path = path
+        self._mirror = mirror
+
+    @property
+    def journal(self) -> Path:
+        """The event journal."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def logs(self) -> Path:
+        """The folder with the prompt and the raw output of each iteration."""
+        return self.path / "logs"
+
+    @property
+    def _state(self) -> Path:
+        return self.path / "state.json"
+
+    @property
+    def _history(self) -> Path:
+        return self.path / "history.jsonl"
+
+    @property
+    def _context(self) -> Path:
+        return self.path / "context.md"
+
+    def prepare(self) -> None:
+        """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        for folder in (self.path.parent, self.path, self.logs):
+            if folder.is_symlink():
+                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
+        make_folder(self.path)
+        guard = self.path.parent.parent / ".gitignore"
+        if not guard.exists():
+            replace_file(guard, b"*\n")
+        if self._mirror is not None:
+            make_folder(self._mirror)
+            for name in (*_GROWING, "state.json"):
+                _restore(self._mirror / name, self.path / name)
+
+    def load(self) -> LoopState | None:
+        """Return the state; None if there is none. What cannot be read is an error, never a default."""
+        try:
+            data = self._state.read_bytes()
+        except FileNotFoundError:
+            return None
+        return _decoded(data, LoopState, self._state)
+
+    def set_aside(self) -> Path:
+        """Move an unreadable state away, so that a person can look at it, and return where it is."""
+        number = 1
+        while (aside := self.path / f"state.json.unreadable-{number}").exists():
+            number += 1
+        self._state.rename(aside)
+        return aside
+
+    def save(self, state: LoopState) -> None:
+        """Replace the state, durably; link the folder back together if somebody removed it."""
+        data = msgspec.json.format(encoded(state), indent=2) + b"\n"
+        self._repair()
+        replace_file(self._state, data)
+        if self._mirror is not None:
+            self._copy_to_mirror(data)
+
+    def append(self, record: IterationRecord) -> None:
+        """Add an iteration to the history, durably."""
+        self._repair()
+        append_line(self._history, encoded(record))
+        self.link()
+
+    def link(self) -> None:
+        """Give the growing files their second name."""
+        if self._mirror is None:
+            return
+        for name in _GROWING:
+            # No second name, for example across file systems, means no rescue; the loop itself needs none.
+            with suppress(OSError):
+                if (self._mirror / name).exists() and (self.path / name).samefile(self._mirror / name):
+                    continue
+                (self._mirror / name).unlink(missing_ok=True)
+                os.link(self.path / name, self._mirror / name)
+
+    def keep(self) -> None:
+        """Mend the folder while an agent works, which may run `git clean` in the first minute of two hours."""
+        self._repair()
+        self.link()
+
+    def active_at(self) -> datetime | None:
+        """Return when the loop last told something."""
+        try:
+            return datetime.fromtimestamp(self.journal.stat().st_mtime, UTC)
+        except OSError:
+            return None
+
+    def history(self, last: int | None = None) -> list[IterationRecord]:
+        """Return the recorded iterations, or the last so many of them."""
+        lines = read_lines(self._history) if last is None else _last_lines(self._history, last)
+        return [record for line in lines if line for record in _readable(line)]
+
+    def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
+        """Return the record of the iteration at which a runner died, if one did: interrupted, unless it was just over.
+
+        Call it before anything is written, as the only writer.
+        """
+        remove_temporaries(self.path)
+        if state is None or state.in_flight is None:
+            return None
+        begun = state.in_flight
+        for record in self.history(last=1):
+            if record.iteration == begun.iteration:
+                return record
+        record = interrupted_record(begun, ended_at=max(now, begun.started_at))
+        self.append(record)
+        return record
+
+    def last_iteration(self) -> int:
+        """Return the number of the last iteration that left a trace, whatever the state says or fails to say."""
+        recorded = [record.iteration for record in self.history(last=1)]
+        logged = [int(path.name[:-10]) for path in self.logs.glob("[0-9]*.prompt.md") if path.name[:-10].isdigit()]
+        return max([0, *recorded, *logged])
+
+    def start_fresh(self, label: str) -> Path | None:
+        """Put the old state, history, journal and logs aside; context stays. Return where they are."""
+        names = [name for name in _LOOP_FILES if (self.path / name).exists()]
+        if not names:
+            return None
+        aside = self.path / "earlier" / label
+        make_folder(aside)
+        for name in names:
+            (self.path / name).rename(aside / name)
+            if self._mirror is not None:
+                (self._mirror / name).unlink(missing_ok=True)
+        return aside
+
+    def context(self) -> str:
+        """Return what people have added to the prompt so far."""
+        with suppress(FileNotFoundError):
+            return self._context.read_text("utf-8", "replace")
+        return ""
+
+    def add_context(self, text: str) -> None:
+        """Append to the context in one write, so that no reader sees half of it."""
+        self.prepare()
+        self._write_context(text.rstrip("\n") + "\n", os.O_APPEND)
+
+    def clear_context(self) -> None:
+        """Empty the context."""
+        self.prepare()
+        self._write_context("", os.O_TRUNC)
+
+    def _write_context(self, text: str, how: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | how
+        with naming(self._context), opened(self._context, flags) as descriptor:
+            write_all(descriptor, text.encode("utf-8", "surrogateescape"))
+            os.fsync(descriptor)
+
+    def _repair(self) -> None:
+        """Link back what somebody has removed: the whole folder, or a record of ours. Context a person may remove."""
+        lost = self._mirror is not None and any(
+            (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
+        )
+        if lost or not self.path.is_dir():
+            self.prepare()
+
+    def _copy_to_mirror(self, data: bytes) -> None:
+        """Keep a copy of the state; not durable, since it only has to survive `git clean`, not a power cut."""
+        assert self._mirror is not None  # noqa: S101 - tells the type checker what the caller has checked
+        temporary = self._mirror / ".state.json.tmp"
+        with suppress(OSError):
+            with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+                write_all(descriptor, data)
+            temporary.rename(self._mirror / "state.json")
+
+
+def _restore(kept: Path, lost: Path) -> None:
+    if kept.exists() and not lost.exists():
+        if kept.name == "state.json":
+            replace_file(lost, kept.read_bytes())
+        else:
+            with suppress(FileExistsError):  # somebody has just added context
+                os.link(kept, lost)
+
+
+def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except _UNREADABLE:
+        raise UnreadableState(f"{path} cannot be read") from None
+    if head.schema > SCHEMA:
+        raise StateError(
+            f"{path} was written by a newer Spool (schema {head.schema}, this one knows {SCHEMA})",
+            hint="upgrade Spool; this one does not touch it",
+        )
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except _UNREADABLE as error:
+        raise UnreadableState(f"{path} cannot be read: {error}") from None
+
+
+class _Head(msgspec.Struct):
+    schema: int
+
+
+def _readable(line: bytes) -> Iterator[IterationRecord]:
+    """Give the record of a line; one that a crash has torn is passed over and stays in the file."""
+    with suppress(*_UNREADABLE):
+        yield msgspec.json.decode(line, type=IterationRecord)
+
+
+def _last_lines(path: Path, count: int) -> list[bytes]:
+    """Return the last finished lines of a file without reading all of it."""
+    try:
+        with path.open("rb") as file:
+            start, step = file.seek(0, os.SEEK_END), _HISTORY_TAIL
+            lines: list[bytes] = []
+            # Further back while there are too few: a record may list two hundred long names.
+            while start and len(lines) <= count:
+                start, step = max(0, start - step), 2 * step
+                file.seek(start)
+                lines = file.read().split(b"\n")[1 if start else 0 : -1]
+    except FileNotFoundError:
+        return []
+    return lines[-count:]

@@ -7,13 +7,15 @@ import statistics
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from textual import events
 
-from spool.cli.tui.client import LocalClient
+from spool.app.local_client import LocalClient
 from spool.domain.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
+from spool.domain.loop import Door, LoopSummary
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolResult, ToolUse
 from spool.domain.verdict import Limits
@@ -22,7 +24,6 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
-from spool.tui.client import LoopRef
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
@@ -55,7 +56,17 @@ async def _measure(root: Path) -> None:
     journal = JournalWriter(state / "journal.jsonl", run_id="bench", clock=SystemClock())
     _begin(journal)
     me = this_runner()
-    loop = LoopRef(door="run", change=CHANGE, root=str(root), state=str(state), pid=me.pid, start_time=me.start_time)
+    now = datetime.now(UTC)
+    loop = LoopSummary(
+        run_id="bench-1",
+        door=Door.RUN,
+        change=CHANGE,
+        root=str(root),
+        folder=str(state),
+        runner=me,
+        started_at=now,
+        updated_at=now,
+    )
     app = SpoolApp(LocalClient(Project(root), Settings()))
     async with app.run_test(size=(120, 40)) as pilot:
         screen = LoopScreen(app._client, loop)
@@ -151,7 +162,7 @@ async def _press_now_and_then(app: SpoolApp, screen: LoopScreen, answers: list[A
 
 
 async def _caught_up(screen: LoopScreen, count: int) -> None:
-    while (story := screen._progress.stories.get("1")) is None or story.pages.version < count:
+    while screen._indexes.of("1").version < count:
         await asyncio.sleep(0.01)
 
 

@@ -6,22 +6,20 @@ from typing import Any
 
 import msgspec
 
-from spool.cli.loops import LoopRow
-from spool.cli.status import StatusReport
-from spool.cli.wt.status import WorktreeStatus
 from spool.domain.events import Event
+from spool.domain.loop import SCHEMA, LoopSummary
 from spool.domain.loop_file import LoopFile
-from spool.domain.state import SCHEMA, IterationRecord, LoopState
+from spool.domain.state import IterationRecord, LoopState
+from spool.views.loop_status import StatusJson
 
 FOLDER = Path(__file__).parent
 TYPES: dict[str, Any] = {
     "state": LoopState,
     "history": IterationRecord,
     "events": Event,
-    "status": StatusReport,
-    "loops": list[LoopRow],
+    "status": StatusJson,
+    "loops": list[LoopSummary],
     "loop-state": LoopFile,
-    "wt-status": WorktreeStatus,
 }
 
 

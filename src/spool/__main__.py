@@ -1,4 +1,4 @@
-"""The way in: answers `--version` with nothing but sys loaded, and hands the rest to the command line."""
+"""The entry point: answers `--version` with nothing but sys loaded, and hands the rest to the command line."""
 
 import sys
 
@@ -7,16 +7,17 @@ def main() -> None:
     """Run `spool` with the arguments of this process."""
     if _only_wants_version("spool"):
         return
-    from spool.cli.main import run
+    from spool.cli.edge import run
+    from spool.cli.main import spool
 
-    sys.exit(run())
+    sys.exit(run(spool, "spool"))
 
 
 def wt_loop() -> None:
     """Run `wt-loop` with the arguments of this process."""
     if _only_wants_version("wt-loop"):
         return
-    from spool.cli.main import run
+    from spool.cli.edge import run
     from spool.cli.wt.main import wt_loop as command
 
     sys.exit(run(command, "wt-loop"))

@@ -1,19 +1,28 @@
-"""The ways in which Spool cannot go on. A failing agent is an outcome, never one of these."""
+"""The ways in which Spool cannot continue. A failing agent is an outcome, never one of these."""
+
+from enum import StrEnum
+
+
+class Hint(StrEnum):
+    """What a person can do, where only the front door knows how it is typed."""
+
+    ALLOW_ALL = "allow_all"
+    COMMAND_TIMEOUT = "command_timeout"
+    MODEL = "model"
+    LIST_LOOPS = "list_loops"
+    NAME_WORKTREE_LOOP = "name_worktree_loop"
+    START_WORKTREE_LOOP = "start_worktree_loop"
+    CHOOSE_PATH = "choose_path"
 
 
 class SpoolError(Exception):
-    """Something of ours went wrong; `hint` tells the person what to do next."""
+    """Spool cannot do what it was asked; `hint` says what to do next."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
-
-    @property
-    def advice(self) -> str:
-        """The message and the hint, where only one line can be shown."""
-        return f"{self}; {self.hint}" if self.hint else str(self)
 
 
 class UsageError(SpoolError):
@@ -26,6 +35,10 @@ class ChangeError(UsageError):
     """A change cannot be read: half-planned, or moved away by the agent that works on it."""
 
 
+class NoWorktree(UsageError):
+    """A change has no worktree."""
+
+
 class StateError(SpoolError):
     """Loop state on disk cannot be read or written."""
 
@@ -35,7 +48,16 @@ class UnreadableState(StateError):
 
 
 class LockedError(SpoolError):
-    """Another loop already runs on this change or in this working tree."""
+    """Another loop is already running on this change or in this working tree."""
+
+    def __init__(self, message: str, *, hint: str = "", door: str = "", change: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.door = door
+        self.change = change
+
+
+class InternalError(SpoolError):
+    """A bug in Spool. The crash file has the details."""
 
 
 class CommandError(SpoolError):

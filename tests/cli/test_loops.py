@@ -136,7 +136,7 @@ def test_a_loop_that_cannot_start_in_the_background_says_why(loops: Scratch) -> 
     second = loops.ralph("Go", "--harness", "scripted", "--detach")
     assert second.returncode == 1
     assert "did not start" in second.stderr
-    assert f"a loop on '{CHANGE}' already runs" in second.stderr
+    assert f"a loop on '{CHANGE}' is already running" in second.stderr
 
 
 def test_attach_shows_the_run_from_its_start_and_returns_its_exit_code(loops: Scratch) -> None:

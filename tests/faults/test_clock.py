@@ -32,9 +32,10 @@ import os, sys, time
 honest, jump = time.time, os.path.join(os.environ["HOME"], "jump")
 time.time = lambda: honest() + (float(os.environ["JUMP"]) if os.path.exists(jump) else 0)
 sys.argv[0] = "spool"
-from spool.cli.main import run
+from spool.cli.edge import run
+from spool.cli.main import spool
 
-sys.exit(run())
+sys.exit(run(spool, "spool"))
 """
 """Spool with a wall clock that jumps when a file appears."""
 

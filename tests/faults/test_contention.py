@@ -82,7 +82,7 @@ def two_starts(scratch: Scratch, warm: Warm, *, rounds: int) -> None:
         assert warm.wait(pids[loser]) == 1
         assert not warm.ended(pids[winner])
         complaint = warm.errors(("left", "right")[loser])
-        assert f"a loop on '{CHANGE}' already runs" in complaint
+        assert f"a loop on '{CHANGE}' is already running" in complaint
         assert f"(pid {pids[winner]}," in complaint
         if number % 4 == 3:  # a winner that dies leaves its name in the lock; the next one must not be taken for it
             end(pids[winner])

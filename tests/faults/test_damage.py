@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spool.domain.state import Runner
+from spool.domain.loop import Runner
 from spool.host.runner.identity import boot_id, is_alive, start_time
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, runs, shell_agent

@@ -4,16 +4,15 @@ import json
 import os
 import sys
 
-import spool.cli.detach
-import spool.cli.loops
+import spool.app.loops
+import spool.cli.looking
 import spool.cli.ralph
-import spool.cli.ralph_job
-import spool.cli.runner
-import spool.cli.status
-import spool.cli.views.lines
+import spool.cli.starting
 import spool.harness.opencode
-import spool.host.state.config  # noqa: F401 - all of it is loaded here, so that the forks need not
-from spool.cli.main import run
+import spool.views.lines
+import spool.views.loop_status  # noqa: F401 - all of it is loaded here, so that the forks need not
+from spool.cli.edge import run
+from spool.cli.main import spool as command
 
 
 def main() -> None:
@@ -42,7 +41,7 @@ def start(argv: list[str], directory: str, output: str, errors: str) -> int:
             os.dup2(descriptor, target)
             os.close(descriptor)
         sys.argv = ["spool", *argv]
-        code = run()
+        code = run(command, "spool")
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001 - the child of a fork must not return into its parent's code
         import traceback

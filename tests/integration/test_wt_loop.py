@@ -207,7 +207,7 @@ def test_nothing_dirties_git_and_what_is_written_fits_its_schema(tree: Worktree)
     assert (tree.git("ls-files"), (tree.path / ".gitignore").exists()) == before
     jsonschema.validate(tree.state(), json.loads((SCHEMAS / "loop-state.schema.json").read_text()))
     told = json.loads(tree.fleet.wt("status", "add-auth", "--json").stdout)
-    jsonschema.validate(told, json.loads((SCHEMAS / "wt-status.schema.json").read_text()))
+    jsonschema.validate(told, json.loads((SCHEMAS / "status.schema.json").read_text()))
     jsonschema.validate(tree.fleet.rows(), json.loads((SCHEMAS / "loops.schema.json").read_text()))
     for path in (tree.path / ".claude").iterdir():
         assert path.stat().st_mode & 0o777 == 0o600
@@ -223,7 +223,7 @@ def test_a_second_loop_in_the_worktree_names_the_first(tree: Worktree) -> None:
     assert f"pid {tree.state()['runner']['pid']}" in second.stderr
     assert "wt-loop stop add-auth" in second.stderr
     other = tree.fleet.wt("start", "other", *words, "--path", str(tree.path))
-    assert (other.returncode, "a loop on 'add-auth' already runs" in other.stderr) == (1, True)
+    assert (other.returncode, "a loop on 'add-auth' is already running" in other.stderr) == (1, True)
     assert tree.state()["status"] == "running"
 
 
@@ -233,7 +233,7 @@ def test_of_two_starts_at_once_one_wins(tree: Worktree) -> None:
         both = [begin(tree) for _ in range(2)]
         said = [process.communicate(timeout=60)[1].decode() for process in both]
         assert sorted(process.returncode for process in both) == [0, 1], said
-        assert "a loop on 'add-auth' already runs in" in "".join(said)
+        assert "a loop on 'add-auth' is already running in" in "".join(said)
         assert len(tree.fleet.rows()) == 1
         tree.wait_until_working()
         assert tree.fleet.wt("stop", "add-auth").returncode == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.cli.tui.client import LocalClient
+from spool.app.local_client import LocalClient
 from spool.domain.events import (
     CheckpointDropped,
     CheckpointSaved,
@@ -26,16 +26,16 @@ from spool.domain.events import (
     StoryProgress,
     Warned,
 )
+from spool.domain.loop import Door, LoopSummary, Phase, PlanState, Runner, StoryState, state_path
 from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
-from spool.domain.state import IterationRecord, LoopState, Phase, Runner, StoryState
+from spool.domain.state import IterationRecord, LoopState
 from spool.domain.stream import Done, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.verdict import Limits, Status
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project
-from spool.tui.client import LoopRef
 
 CHANGE = "001-01_add-auth"
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -103,14 +103,13 @@ class Scene:
         return StateFolder(self.root / ".spool/.state/run" / CHANGE)
 
     @property
-    def loop(self) -> LoopRef:
-        return LoopRef(door="run", change=CHANGE, root=str(self.root), state=str(self.folder.path))
+    def loop(self) -> LoopSummary:
+        return loop_in(self.root)
 
     @property
-    def running(self) -> LoopRef:
+    def running(self) -> LoopSummary:
         """The loop, as if this very process were its runner."""
-        me = this_runner()
-        return msgspec.structs.replace(self.loop, pid=me.pid, start_time=me.start_time)
+        return msgspec.structs.replace(self.loop, runner=this_runner())
 
     def client(self) -> LocalClient:
         return LocalClient(Project(self.root), Settings(harness="claude", model="sonnet"))
@@ -138,8 +137,10 @@ class Scene:
         now = at or self.clock.at
         folder.save(
             LoopState(
-                plan="run",
+                door=Door.RUN,
                 change=change,
+                root=str(self.root),
+                folder=str(folder.path),
                 harness="claude",
                 status=status,
                 reason=reason,
@@ -148,11 +149,27 @@ class Scene:
                 iteration=3,
                 run_id="run-1",
                 runner=this_runner() if alive else DONE_RUNNER,
-                story=StoryState(id="2", title="Check requests", current=2, total=3, completed=1, attempt=2),
+                memory=PlanState(
+                    story=StoryState(id="2", title="Check requests", current=2, total=3, completed=1, attempt=2)
+                ),
                 started_at=now,
                 updated_at=now,
             )
         )
+
+
+def loop_in(root: Path, change: str = CHANGE, runner: Runner = DONE_RUNNER) -> LoopSummary:
+    """Return the loop of a change in a project."""
+    return LoopSummary(
+        run_id="run-1",
+        door=Door.RUN,
+        change=change,
+        root=str(root),
+        folder=state_path(str(root), Door.RUN, change),
+        runner=runner,
+        started_at=START,
+        updated_at=START,
+    )
 
 
 def make_scene(base: Path) -> Scene:

@@ -15,8 +15,8 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from spool.cli.target import load_settings
-from spool.cli.tui.client import LocalClient
+from spool.app.local_client import LocalClient
+from spool.app.settings import load_settings
 from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp

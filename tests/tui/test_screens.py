@@ -14,16 +14,16 @@ from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from spool.cli.tui.client import LocalClient
+from spool.app.local_client import LocalClient
 from spool.domain.events import Event, Waiting
+from spool.domain.loop import LoopSummary
+from spool.domain.progress import LoopProgress
 from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
-from spool.host.runner.identity import start_time
+from spool.host.runner.identity import start_time, this_runner
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
-from spool.tui.client import LoopRef
-from spool.tui.progress import LoopProgress
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.preview import PreviewScreen
@@ -36,7 +36,7 @@ from spool.tui.widgets.story_strip import StoryStrip
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
 from tests.support import Scratch
-from tests.tui.scene import CHANGE, Scene, half_way, make_scene, said
+from tests.tui.scene import CHANGE, Scene, half_way, loop_in, make_scene, said
 from tests.tui.support import (
     alive,
     hit,
@@ -59,15 +59,15 @@ class QuietClient(LocalClient):
         super().__init__(project, settings)
         self.asked: list[tuple[str, Any]] = []
 
-    async def start(self, change: str, settings: Settings) -> LoopRef:
+    async def start(self, change: str, settings: Settings) -> LoopSummary:
         self.asked.append(("start", settings))
-        return LoopRef(door="run", change=change, root=str(self._project.root), state=str(self._folder(change).path))
+        return loop_in(self._project.root, change)
 
-    def stop(self, loop: LoopRef) -> bool:
+    def stop(self, loop: LoopSummary) -> bool:
         self.asked.append(("stop", loop))
         return True
 
-    def force(self, loop: LoopRef) -> None:
+    def force(self, loop: LoopSummary) -> None:
         self.asked.append(("force", loop))
 
 
@@ -90,9 +90,10 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return make_scene(tmp_path)
 
 
-def driven_by(scene: Scene, runner: subprocess.Popen[bytes]) -> LoopRef:
+def driven_by(scene: Scene, runner: subprocess.Popen[bytes]) -> LoopSummary:
     """Return the loop, as if this process were its runner."""
-    return msgspec.structs.replace(scene.loop, pid=runner.pid, start_time=start_time(runner.pid) or "")
+    identity = msgspec.structs.replace(this_runner(), pid=runner.pid, start_time=start_time(runner.pid) or "")
+    return msgspec.structs.replace(scene.loop, runner=identity)
 
 
 def quiet(scene: Scene) -> tuple[SpoolApp, QuietClient]:

@@ -9,10 +9,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from spool.cli.tui.client import LocalClient
+from spool.app.client import Diff, FileDiff
+from spool.app.local_client import LocalClient
+from spool.domain.loop import LoopSummary
 from spool.domain.verdict import Status
 from spool.tui.app import SpoolApp
-from spool.tui.client import Diff, FileDiff, LoopRef
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from tests.tui.scene import CHANGE, START, Scene, half_way, make_scene, stuck
@@ -51,7 +52,7 @@ class Stopped(datetime):
 class FixedClient(LocalClient):
     """The real client with a fixed diff."""
 
-    async def diff(self, loop: LoopRef, tree: str, until: str) -> Diff:
+    async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         return DIFF
 
 

@@ -227,8 +227,8 @@ def test_a_wrong_agent_is_told_before_the_screen_opens(scratch: Scratch) -> None
 BROKEN = """
 import sys
 from pathlib import Path
-from spool.cli.tui.guard import guarded_terminal
-from spool.cli.tui.client import LocalClient
+from spool.views.terminal_guard import guarded_terminal
+from spool.app.local_client import LocalClient
 from spool.domain.settings import Settings
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp

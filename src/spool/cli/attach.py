@@ -2,23 +2,17 @@
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import click
 
-from spool.cli.loops import pick, state_of
-from spool.cli.views.viewer import Show, View, make_view
-from spool.domain.events import Event, RunEnded
-from spool.errors import SpoolError
-from spool.host.state.journal import JournalReader
-from spool.host.state.registry import DIED, Entry, this_machine
-from spool.host.state.store import StateFolder
-
-_POLL_S = 0.2
-_READ = 1 << 16
+from spool.app.loops import find_loop, is_running
+from spool.app.observers import Observer
+from spool.app.watching import events_of, log_of
+from spool.domain.events import RunEnded
+from spool.domain.loop import DIED, LoopSummary
+from spool.domain.spec import Show
+from spool.views.select import terminal_view
 
 
 @click.command("attach")
@@ -30,91 +24,59 @@ def attach(name: str, as_json: bool) -> int:
 
     ID is what `spool ps` shows, or the change. The exit code is the loop's.
     """
-    return attach_to(pick(name, this_machine().entries()), as_json=as_json)
+    return attach_to(find_loop(name), as_json=as_json)
 
 
 @click.command("logs")
 @click.argument("name", metavar="ID")
-@click.option("--follow", "-f", is_flag=True, help="Go on as the log grows, until the loop ends.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @click.help_option("-h", "--help")
 def logs(name: str, follow: bool) -> int:
     """Print what a loop has shown so far."""
-    show_log(pick(name, this_machine().entries()), follow=follow)
+    show_log(find_loop(name), follow=follow)
     return 0
 
 
-def attach_to(entry: Entry, *, as_json: bool = False) -> int:
+def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:
     """Show a run from its beginning to its end, and return its exit code."""
-    kind, _, session = entry.terminal.partition(":")
-    if kind == "tmux" and entry.running and sys.stdout.isatty() and not as_json:
+    kind, _, session = loop.terminal.partition(":")
+    if kind == "tmux" and loop.running and sys.stdout.isatty() and not as_json:
         os.execvp("tmux", ["tmux", "attach-session", "-t", f"={session}"])  # noqa: S606 - no shell is the point
-    view = make_view(Show.JSON if as_json else Show.STREAM, verbose=False)
+    view = terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False)
     try:
-        return _watch(entry, view, follow=True)
+        return _watch(loop, view, follow=True)
     except KeyboardInterrupt:
-        if entry.running:
-            click.echo(f"Left {entry.change} alone; it goes on. Stop it with: spool stop {entry.short_id}", err=True)
+        if is_running(loop):
+            click.echo(f"Detached; {loop.change} is still running. Stop it with: spool stop {loop.id}", err=True)
         return 0
 
 
-def show_log(entry: Entry, *, follow: bool) -> None:
-    """Print the log of a run; a run without one is told from its journal."""
-    if entry.log is None:
-        from spool.cli.views.lines import PlainView
+def show_log(loop: LoopSummary, *, follow: bool) -> None:
+    """Print the log of a run; a run without one is shown from its journal."""
+    if loop.log is None:
+        from spool.views.lines import PlainView
 
-        _watch(entry, PlainView(stream=True, verbose=True), follow=follow)
+        _watch(loop, PlainView(stream=True, verbose=True), follow=follow)
         return
-    print_file(Path(entry.log), going=lambda: follow and entry.running)
+    print_file(loop, Path(loop.log), follow=follow)
 
 
-def print_file(path: Path, *, going: Callable[[], bool]) -> None:
-    """Copy a file to standard output, and what is added to it while something is `going`."""
+def print_file(loop: LoopSummary, path: Path, *, follow: bool) -> None:
+    """Copy a file to standard output, and what is added to it while the loop runs."""
+    for chunk in log_of(path, lambda: follow and is_running(loop)):
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+
+def _watch(loop: LoopSummary, view: Observer, *, follow: bool) -> int:
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise SpoolError(f"there is no log at {path}") from None
-    with file:
-        while True:
-            more = going()  # asked before reading: what was written before the end is printed
-            while chunk := file.read(_READ):
-                sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
-            if not more:
-                return
-            time.sleep(_POLL_S)
-
-
-def _watch(entry: Entry, view: View, *, follow: bool) -> int:
-    exit_code = 0
-    try:
-        for event in _events(entry, view.tick, follow=follow):
-            view.show(event)
+        for event in events_of(loop, view.tick, follow=follow):
+            view.see(event)
             if isinstance(event, RunEnded):
                 return event.exit_code
-        if follow:
-            exit_code = 1
     finally:
         view.close()
-    if follow:
-        click.echo(f"{entry.change}: {DIED}", err=True)
-    return exit_code
-
-
-def _events(entry: Entry, tick: Callable[[], None], *, follow: bool) -> Iterator[Event]:
-    """Give the events of one run, as they come, until it ends or its runner is gone."""
-    state = state_of(entry)
-    path = StateFolder(Path(entry.state)).journal
-    try:
-        reader = JournalReader(path, offset=state.journal_offset if state else 0)
-    except FileNotFoundError:
-        raise SpoolError(f"there is no journal at {path}") from None
-    with closing(reader):
-        while True:
-            going = follow and entry.running
-            for event in reader.read():
-                if event.run_id == entry.run_id:
-                    yield event
-            if not going:
-                return
-            time.sleep(_POLL_S)
-            tick()
+    if not follow:
+        return 0
+    click.echo(f"{loop.change}: {DIED}", err=True)
+    return 1

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from spool.cli.target import resolve_settings
+from spool.app.settings import PROJECT_FILE, user_file
+from spool.cli.target import resolve
 from spool.domain.settings import DURATIONS, NAMES
 from spool.errors import UsageError
-from spool.host.state.config import PROJECT_FILE, user_file
 from spool.sources.project import find_project
 
 
@@ -21,7 +21,7 @@ def config(as_json: bool) -> None:
     They are read from .spool/config.toml, the user's config.toml and SPOOL_* variables, and flags come last.
     """
     root = _root()
-    resolved = resolve_settings(root, {})
+    resolved = resolve(root, {})
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}

@@ -2,11 +2,17 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spool.cli.options import Duration, option
 from spool.cli.target import complete_change
 from spool.errors import UsageError
+
+if TYPE_CHECKING:  # `--status` starts no loop, and loads nothing for one
+    from spool.domain.loop import Door
+    from spool.domain.settings import Settings
+    from spool.domain.spec import LoopSpec
 
 EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -26,7 +32,7 @@ TARGET_OPTIONS = (
 )
 AGENT_OPTIONS = (
     _agent("--harness", metavar="NAME", help="The agent to run; `spool config` shows the default."),
-    _agent("--model", metavar="NAME", help="The model that the agent is to use."),
+    _agent("--model", metavar="NAME", help="The model for the agent to use."),
     _agent(
         "--allow-all",
         "--yolo",
@@ -36,24 +42,34 @@ AGENT_OPTIONS = (
         default=None,
         help="Let the agent use its tools without asking.",
     ),
-    _agent("--resume-agent", is_flag=True, default=None, help="Keep the agent's own conversation between iterations."),
+    _agent(
+        "--resume-agent", is_flag=True, default=None, help="Continue the agent's own conversation between iterations."
+    ),
 )
 TIME_OPTIONS = (
-    _limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]"),
-    _limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]"),
-    _limits("--command-timeout", type=Duration(), help="How long git or openspec may take.  [default: 30s]"),
-    _limits("--fresh", is_flag=True, help="Put earlier history aside and begin at iteration 1."),
-    _output("--detach", "-d", is_flag=True, help="Run in the background; say how to watch it."),
+    _limits(
+        "--iteration-timeout", type=Duration(), help="End an agent that runs longer than this; 0: never.  [default: 2h]"
+    ),
+    _limits(
+        "--idle-timeout",
+        type=Duration(),
+        help="End an agent that prints nothing for this long; 0: never.  [default: 30m]",
+    ),
+)
+START_OPTIONS = (
+    _limits("--command-timeout", type=Duration(), help="Time limit for git and openspec commands.  [default: 30s]"),
+    _limits("--fresh", is_flag=True, help="Set earlier history aside and begin at iteration 1."),
+    _output("--detach", "-d", is_flag=True, help="Run in the background."),
 )
 LOOK_OPTIONS = (
-    _look("--status", is_flag=True, help="Show where the loop stands and its recent iterations."),
-    _look("--add-context", metavar="TEXT", help="Add a note that the next iteration will read."),
-    _look("--clear-context", is_flag=True, help="Remove all such notes."),
+    _look("--status", is_flag=True, help="Show the loop's status and recent iterations."),
+    _look("--add-context", metavar="TEXT", help="Add a note to every later prompt."),
+    _look("--clear-context", is_flag=True, help="Remove all notes."),
 )
 OUTPUT_OPTIONS = (
-    _output("--no-stream", is_flag=True, help="Show only the result of each iteration."),
+    _output("--no-stream", is_flag=True, help="Print only the result of each iteration."),
     _output("--json", "as_json", is_flag=True, help="Print events, or the status, as JSON lines."),
-    _output("--verbose", "-v", is_flag=True, help="Show tool results and vetoed promises too."),
+    _output("--verbose", "-v", is_flag=True, help="Print tool results and refused promises too."),
 )
 
 
@@ -93,3 +109,20 @@ def flag_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
     found = {name: given[name] for name in NAMES if given.get(name) is not None}
     return {**found, "stream": False} if given["no_stream"] else found
+
+
+def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: Mapping[str, Any]) -> "LoopSpec":
+    """Return what starts the loop that was asked for."""
+    from spool.app.runner import new_run_id
+    from spool.domain.spec import LoopSpec, Show
+
+    return LoopSpec(
+        run_id=new_run_id(),
+        door=door,
+        change=change,
+        root=str(root),
+        settings=settings,
+        fresh=given["fresh"],
+        show=Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS,
+        verbose=given["verbose"],
+    )

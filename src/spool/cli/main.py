@@ -1,22 +1,19 @@
-"""`spool`: finds the command, and is the one edge at which errors become exit codes."""
+"""`spool`: finds the command."""
 
-import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from spool import __version__
-from spool.errors import SpoolError
+from spool.cli.edge import debug_option
 
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent against a change, again and again, until it is done."),
     "loop": ("spool.cli.ralph:ralph", "The same as ralph."),
     "run": ("spool.cli.run:run", "Walk a change story by story, with checkpoint, revert and retry."),
-    "tui": ("spool.cli.tui.command:tui", "Pick a change, start its loop and watch it, on a full screen."),
+    "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, on a full screen."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "Look at discarded attempts, and get them back."),
     "ps": ("spool.cli.ps:ps", "List the loops that run on this machine."),
@@ -63,6 +60,7 @@ class Commands(click.Group):
     epilog="Exit codes: 0 complete, 1 failed, 2 usage, 3 iterations used up, 4 stuck, 130 interrupted.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="spool", message="%(prog)s %(version)s")
+@debug_option
 @click.pass_context
 def spool(ctx: click.Context) -> int | None:
     """Run coding agents in a loop, unattended, until the work is really done.
@@ -73,65 +71,6 @@ def spool(ctx: click.Context) -> int | None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.exceptions.NoArgsIsHelpError(ctx)
-    from spool.cli.tui.command import show
+    from spool.cli.tui import show
 
     return show(None, {})
-
-
-def run(command: click.Command = spool, name: str = "spool") -> int:
-    """Run a command line and return the exit code."""
-    _open_missing_streams()
-    forgive_odd_characters()
-    return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
-
-
-def guarded(work: Callable[[], object], name: str = "spool") -> int:
-    """Do something and return its exit code; whatever goes wrong is told in a line."""
-    try:
-        code = work()
-        return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return error.exit_code
-    except click.ClickException as error:
-        usage = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
-        complain(error.format_message(), f"see: {usage} --help" if usage else "", name)
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except SpoolError as error:
-        complain(str(error), error.hint, name)
-        return error.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
-    except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
-        return 1
-
-
-def complain(message: str, hint: str, name: str = "spool") -> None:
-    """Tell a person what is wrong and what to do, in one line each, on standard error."""
-    with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
-        click.echo(f"{name}: {message}", err=True)
-        if hint:
-            click.echo(f"  {hint}", err=True)
-
-
-def _open_missing_streams() -> None:
-    """Lead a closed standard stream nowhere, or the next file that is opened takes its number, and all that is said."""
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the missing one
-            setattr(sys, name, os.fdopen(number, mode))
-
-
-def forgive_odd_characters() -> None:
-    """Never let a character that the terminal cannot show end a loop."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")

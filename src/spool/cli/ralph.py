@@ -1,27 +1,30 @@
-"""`spool ralph`: reads the command line and hands on."""
+"""`spool ralph`: loop one prompt over a change."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
     EXIT_CODES,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
+    START_OPTIONS,
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
     may_ask,
     only_looks,
     refuse_contradictions,
+    spec_of,
     together,
 )
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import load_settings, pick_change, resume_command
+from spool.cli.target import pick_change, resolve, resume_command
+from spool.domain.loop import Door
 from spool.errors import UsageError
 
 _target = option("Which change")
@@ -44,39 +47,34 @@ _EXAMPLES = (
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file; - is standard input.")
 @together(AGENT_OPTIONS)
 @_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
-@_limits("--min-iterations", type=int, metavar="N", help="Go on until at least so many.  [default: 1]")
-@_limits("--max-iterations", type=int, metavar="N", help="Stop after so many in this run.  [default: 50]")
-@_limits("--no-max-iterations", is_flag=True, help="Never stop because of their number.")
+@_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
+@_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")
+@_limits("--no-max-iterations", is_flag=True, help="No iteration limit.")
 @_limits("--completion-promise", metavar="TEXT", help="What the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first iteration that fails.")
-@_limits("--error-threshold", type=int, metavar="N", help="Stop after so many errors in a row.  [default: 10]")
-@together(TIME_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
+@_limits("--error-threshold", type=int, metavar="N", help="Stop after N errors in a row.  [default: 10]")
+@together(TIME_OPTIONS, START_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
 @click.help_option("-h", "--help")
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     """Run an agent against a change, iteration after iteration, until it promises completion.
 
-    Started again after a crash or Ctrl-C, the same command goes on where it was.
+    Started again after a crash or Ctrl-C, the same command continues where it was.
     """
     _refuse_contradictions(prompt, given)
     if only_looks(given):
         project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
-        from spool.cli.status import look_or_steer
+        from spool.cli.looking import look_or_steer
 
-        return look_or_steer("ralph", given, project, change_id)
+        return look_or_steer(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
     project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
-    settings = load_settings(project.root, _flags(given))
+    settings = resolve(project.root, _flags(given)).settings
 
-    from spool.cli.detach import run_or_detach
-    from spool.cli.ralph_job import ralph_job
-    from spool.cli.views.viewer import Show
+    from spool.cli.starting import start
 
-    show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
-    job = ralph_job(project, change_id, settings, user_prompt, show=show)
-    if given["change"] is None:
-        job = replace(job, resume=resume_command(change_id))
-    job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
-    return run_or_detach(job, detach=given["detach"])
+    spec = spec_of(Door.RALPH, project.root, change_id, settings, given)
+    again = resume_command(change_id if given["change"] is None else None)
+    return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""`spool run`: reads the command line and hands on."""
+"""`spool run`: walk a change story by story."""
 
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,20 +10,21 @@ from spool.cli.loop_options import (
     AGENT_OPTIONS,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
+    START_OPTIONS,
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
     may_ask,
     only_looks,
     refuse_contradictions,
+    spec_of,
     together,
 )
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import complete_change, load_settings, pick_change, resume_command
+from spool.cli.target import complete_change, pick_change, resolve, resume_command
+from spool.domain.loop import Door
 from spool.domain.verdict import Status
 from spool.errors import UsageError
-from spool.host.runner.identity import is_alive
-from spool.host.state.store import StateFolder
 
 _limits = option("When to stop")
 _agent = option("Which agent")
@@ -44,53 +45,50 @@ _EXAMPLES = (
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)
 @_agent("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
-@_limits("--max-retries", type=int, metavar="N", help="Try a story again so many times.  [default: 3]")
+@_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @_limits(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
-    help="After a stop: go on from the story's checkpoint, or from the tree as it is.  [default: revert]",
+    help="After a stop, continue from the story's checkpoint or from the tree as it is.  [default: revert]",
 )
-@together(TIME_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
+@together(TIME_OPTIONS, START_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
 @click.help_option("-h", "--help")
 def run(change_id: str | None, **given: Any) -> int:
     """Walk a change story by story, with a checkpoint before each and a revert and another attempt after a failure.
 
-    Started again after a crash or Ctrl-C, the same command goes on with the story that was running.
+    Started again after a crash or Ctrl-C, the same command continues with the story that was running.
     """
     refuse_contradictions(given)
     if change_id is not None and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
     project, found = pick_change(change_id or given["change"], given["module"], interactive=may_ask(given))
     if only_looks(given):
-        from spool.cli.status import look_or_steer
+        from spool.cli.looking import look_or_steer
 
-        return look_or_steer("run", given, project, found)
-    settings = load_settings(project.root, flag_settings(given))
+        return look_or_steer(Door.RUN, given, project.root, found)
+    settings = resolve(project.root, flag_settings(given)).settings
     if given["on_resume"] is None and may_ask(given):
-        answer = ask_how_to_resume(StateFolder(project.state / "run" / found))
+        answer = ask_how_to_resume(project.root, found)
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
 
-    from spool.cli.detach import run_or_detach
-    from spool.cli.run_job import story_job
-    from spool.cli.views.viewer import Show
+    from spool.cli.starting import start
 
-    show = Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS
-    job = story_job(project, found, settings, show=show)
-    if change_id is None and given["change"] is None:
-        job = replace(job, resume=resume_command(found))
-    job = replace(job, fresh=given["fresh"], verbose=given["verbose"])
-    return run_or_detach(job, detach=given["detach"])
+    spec = spec_of(Door.RUN, project.root, found, settings, given)
+    again = resume_command(found if change_id is None and given["change"] is None else None)
+    return start(msgspec.structs.replace(spec, again=again), detach=given["detach"])
 
 
-def ask_how_to_resume(folder: StateFolder) -> str | None:
+def ask_how_to_resume(root: Path, change: str) -> str | None:
     """Ask what to do with the tree of a story that an earlier run left unfinished, if one did."""
-    state = folder.load()
-    if state is None or state.story is None or state.status is Status.DONE or is_alive(state.runner):
+    from spool.app.loops import loop_at
+
+    loop = loop_at(root, Door.RUN, change)
+    if loop is None or loop.story is None or loop.running or loop.status is Status.DONE:
         return None
     import questionary
 
     answer = questionary.select(
-        f"An earlier run ended in story {state.story.id}, {state.story.title}. Where to go on?",
+        f"An earlier run ended in story {loop.story.id}, {loop.story.title}. Where to continue?",
         choices=[
             questionary.Choice("from its checkpoint; what was done since is kept aside", value="revert"),
             questionary.Choice("from the working tree as it is now", value="keep"),

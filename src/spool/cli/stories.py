@@ -5,11 +5,11 @@ import sys
 import click
 import msgspec
 
-from spool.cli.status import coloured
 from spool.cli.target import complete_change, pick_change
 from spool.domain.story import Story
 from spool.domain.text import one_line
 from spool.sources.stories import read_stories
+from spool.views.loop_table import coloured
 
 _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 
@@ -24,14 +24,14 @@ def stories(change: str | None, as_json: bool) -> None:
     found = read_stories(project, change_id)
     upcoming = found.next
     if as_json:
-        told = {
+        shown = {
             "change": change_id,
             "completed": found.completed,
             "total": len(found.stories),
             "next": upcoming.id if upcoming else None,
             "stories": [{"complete": story.complete, **msgspec.to_builtins(story)} for story in found.stories],
         }
-        click.echo(msgspec.json.encode(told).decode())
+        click.echo(msgspec.json.encode(shown).decode())
         return
     click.echo(f"{change_id}: {found.completed} of {len(found.stories)} stories complete")
     for story in found.stories:

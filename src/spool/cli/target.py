@@ -1,6 +1,5 @@
-"""Finds out which change a person means, and which settings hold for it."""
+"""Finds the change that a person means, and the settings in force for it."""
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from spool.errors import SpoolError, UsageError
 from spool.sources.project import Project, find_project
 
 if TYPE_CHECKING:  # settings are loaded only by commands that need them
-    from spool.domain.settings import Resolved, Settings
+    from spool.domain.settings import Resolved
 
 
 def pick_change(query: str | None, module: str | None, *, interactive: bool) -> tuple[Project, str]:
@@ -30,7 +29,7 @@ def pick_change(query: str | None, module: str | None, *, interactive: bool) -> 
         raise UsageError(f"there is no active change in {where}", hint=NO_CHANGES_HINT)
     if not interactive:
         raise UsageError(
-            "--change is required when nobody can be asked",
+            "--change is required in non-interactive mode",
             hint=f"active changes: {', '.join(i.id for i in candidates)}",
         )
     return project, ask_for_change(candidates)
@@ -60,22 +59,14 @@ def _row(info: ChangeInfo) -> str:
     return f"{info.id}  [{progress}]{title}"
 
 
-def load_settings(root: Path | None, flags: dict[str, Any]) -> "Settings":
-    """Return the settings in force for a project."""
-    return resolve_settings(root, flags).settings
-
-
-def resolve_settings(root: Path | None, flags: dict[str, Any]) -> "Resolved":
+def resolve(root: Path | None, flags: dict[str, Any]) -> "Resolved":
     """Return the settings in force, with the origin of each."""
-    from spool.domain.settings import Layer, merge
-    from spool.host.state.config import read_layers
+    from spool.app.settings import resolve_settings
 
-    layers = read_layers(root, os.environ)
-    layers += [Layer(_flag(name), {name: value}) for name, value in flags.items()]
-    return merge(layers)
+    return resolve_settings(root, flags, flag=flag_named)
 
 
-def _flag(name: str) -> str:
+def flag_named(name: str) -> str:
     """Return the flag as it was typed: --max-cost sets max_cost_usd."""
     context = click.get_current_context(silent=True)
     params = context.command.params if context else []
@@ -91,6 +82,6 @@ def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def resume_command(picked: str | None = None) -> str:
-    """Return the command line that goes on with this loop; a change that was picked from a list is named in it."""
+    """Return the command line that continues this loop; a change that was picked from a list is named in it."""
     words = ["spool", *(word for word in sys.argv[1:] if word != "--fresh")]
     return shlex.join([*words, "--change", picked] if picked else words)

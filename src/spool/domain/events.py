@@ -4,7 +4,8 @@ from datetime import datetime
 
 import msgspec
 
-from spool.domain.state import SCHEMA, IterationRecord
+from spool.domain.loop import SCHEMA
+from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
 from spool.domain.verdict import Limits, Status
 
@@ -78,6 +79,8 @@ class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):
 
     story_id: str
     kept_as: str
+    resumed: bool = False
+    """Whether an earlier run left the tree so; a person may have worked in it since."""
 
 
 class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDropped"):
@@ -118,9 +121,11 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
 
 
 class Warned(_Event, frozen=True, kw_only=True, tag="Warning"):
-    """Something a person should know, though the loop goes on."""
+    """Something a person should know, though the loop continues."""
 
     message: str
+    hint: str = ""
+    """What to do about it: a value of `errors.Hint`, or words."""
 
 
 class StopRequested(_Event, frozen=True, kw_only=True, tag="StopRequested"):
@@ -143,7 +148,7 @@ class Error(_Event, frozen=True, kw_only=True, tag="Error"):
     reason: str
     story_id: str | None = None
     kept: str = ""
-    """Where the last attempt's work is."""
+    """The story whose last attempt is in the working tree."""
 
 
 class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):

@@ -1,12 +1,13 @@
-"""`.claude/loop-state.json`: what other tools read of a loop in a worktree."""
+"""`.claude/loop-state.json`: a loop of `wt-loop` as other tools read it."""
 
 from datetime import datetime
 
 import msgspec
 
-from spool.domain.criteria import Criterion
-from spool.domain.state import SCHEMA, IterationRecord, Runner
-from spool.domain.stream import Usage
+from spool.domain.criteria import Criterion, check_promise, exit_reason
+from spool.domain.gate import refusal
+from spool.domain.loop import SCHEMA, LoopSummary, Runner
+from spool.domain.state import IterationRecord
 from spool.domain.verdict import Status
 
 
@@ -21,7 +22,7 @@ class LoopIteration(msgspec.Struct, frozen=True, kw_only=True):
     commits: tuple[str, ...] = ()
     """The commits made in this iteration, the oldest first."""
     done_check: bool | None = None
-    """Whether the loop was done after it; None where that was not looked at."""
+    """Whether the loop was done after it; None where nothing was checked."""
     done_reason: str = ""
     progress: bool | None = None
     changed_files: int | None = None
@@ -41,13 +42,13 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     done_criteria: Criterion
     done_command: str | None = None
     max_iterations: int | None = None
-    """The limit of this run; None where there is none."""
+    """The limit of this run; None: unlimited."""
     current_iteration: int = 0
     """The last iteration that has begun, counted over the loop's life."""
     run_iteration: int = 0
     """The same, counted in this run."""
     stall_iterations: int = 0
-    """Iterations without progress after which the loop is stuck; 0 where there is no such rule."""
+    """Iterations without progress after which the loop is stuck; 0: never."""
     token_budget: int = 0
     cost_budget: float = 0.0
     status: Status
@@ -55,7 +56,7 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     terminal: str = ""
     terminal_pid: int
     runner: Runner
-    """The process that `stop` asks to end, told by more than its pid."""
+    """The process that `stop` signals, identified by more than its pid."""
     run_id: str
     harness: str
     model: str | None = None
@@ -70,13 +71,18 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     iterations: tuple[LoopIteration, ...] = ()
 
 
-def iteration_of(record: IterationRecord) -> LoopIteration:
-    """Return what history tells of an iteration."""
+def iteration_of(record: IterationRecord, criterion: str) -> LoopIteration:
+    """Return an iteration of the history in the words of this file."""
+    gates = (check_promise(record.as_outcome()),) if criterion == Criterion.PROMISE else record.gates
     return LoopIteration(
         n=record.iteration,
         started=record.started_at,
         ended=record.ended_at,
-        exit_reason=str(record.outcome),
+        exit_reason=exit_reason(record.as_outcome()),
+        commits=record.commits,
+        done_check=refusal(gates) is None if gates else None,
+        done_reason=gates[-1].why if gates else "",
+        progress=record.progress,
         changed_files=record.changed_files,
         tokens=record.usage.tokens,
         cost=record.usage.cost_usd,
@@ -84,8 +90,33 @@ def iteration_of(record: IterationRecord) -> LoopIteration:
     )
 
 
-def used(iterations: tuple[LoopIteration, ...]) -> Usage:
-    """Return what all iterations used together, as far as the agent told."""
-    tokens = [one.tokens for one in iterations if one.tokens is not None]
-    costs = [one.cost for one in iterations if one.cost is not None]
-    return Usage(tokens_in=sum(tokens) if tokens else None, cost_usd=sum(costs) if costs else None)
+def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopFile:
+    """Return a loop in the words of this file."""
+    return LoopFile(
+        change_id=loop.change,
+        task=loop.task,
+        done_criteria=Criterion(loop.criterion),
+        done_command=loop.done_command or None,
+        max_iterations=loop.limits.max_iterations,
+        current_iteration=loop.iteration,
+        run_iteration=loop.run_iteration,
+        stall_iterations=loop.limits.stall,
+        token_budget=loop.limits.max_tokens,
+        cost_budget=loop.limits.max_cost_usd,
+        status=loop.status,
+        reason=loop.reason,
+        terminal=loop.terminal,
+        terminal_pid=loop.terminal_pid,
+        runner=loop.runner,
+        run_id=loop.run_id,
+        harness=loop.harness,
+        model=loop.model,
+        worktree=loop.worktree,
+        state=loop.folder,
+        started_at=loop.started_at,
+        updated_at=loop.updated_at,
+        ended_at=loop.ended_at,
+        tokens=loop.usage.tokens,
+        cost=loop.usage.cost_usd,
+        iterations=iterations,
+    )

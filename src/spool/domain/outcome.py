@@ -8,6 +8,7 @@ import msgspec
 from spool.domain.promise import Claim, PromiseReading
 from spool.domain.stream import ErrorKind, Failure, Usage
 from spool.domain.text import one_line
+from spool.errors import Hint
 
 
 class OutcomeKind(StrEnum):
@@ -108,7 +109,7 @@ def classify(facts: Facts) -> Outcome:
             kind=OutcomeKind.PERMISSION_DENIED,
             reason=f"was refused {_listed(facts.denied)}",
             exit_code=facts.exit_code,
-            note="run with --allow-all, or allow the tools in the agent's own settings",
+            note=Hint.ALLOW_ALL,
         )
     if facts.failure is not None:
         return Outcome(

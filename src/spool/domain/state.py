@@ -1,38 +1,14 @@
 """What a loop keeps on disk: its current state, and one record per iteration."""
 
 from datetime import datetime
-from enum import StrEnum
 
 import msgspec
 
-from spool.domain.outcome import OutcomeKind
+from spool.domain.gate import GateResult
+from spool.domain.loop import SCHEMA, LoopSummary
+from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.promise import Veto
 from spool.domain.stream import Usage
-from spool.domain.verdict import Limits, Status
-
-SCHEMA = 1
-"""Version of everything that Spool writes. A reader refuses a newer one instead of guessing."""
-
-
-class Phase(StrEnum):
-    """What a running loop is doing now."""
-
-    STARTING = "starting"
-    PREPARING = "preparing"
-    AGENT = "agent is working"
-    RECORDING = "recording the result"
-    PAUSING = "pausing after errors"
-    WAITING = "waiting for a rate limit"
-    ENDED = "ended"
-
-
-class Runner(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that drives a loop, told apart from every other process that may get its pid."""
-
-    pid: int
-    start_time: str
-    boot_id: str
-    host: str
 
 
 class InFlight(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,62 +47,57 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     outcome: OutcomeKind
     reason: str = ""
     note: str = ""
+    retry_after_s: float | None = None
+    resets_at: float | None = None
+    """When a rate limit ends, as far as the agent said."""
     completion_found: bool = False
     vetoes: tuple[Veto, ...] = ()
+    gates: tuple[GateResult, ...] = ()
+    """What the gates found, where done was claimed."""
     changed_files: int | None = None
-    """How many files this iteration changed; None where there is no git to tell."""
+    """How many files this iteration changed; None without git."""
     files: tuple[str, ...] = ()
     insertions: int = 0
     deletions: int = 0
     usage: Usage = Usage()
     commit: str | None = None
+    """The commit that Spool made of this iteration's work."""
+    commits: tuple[str, ...] = ()
+    """The commits that HEAD gained during this iteration, oldest first."""
+    progress: bool | None = None
+    """Whether the iteration got anywhere; None where that is not measured."""
     story_id: str | None = None
     attempt: int | None = None
     session: str = ""
-    """The agent's own name for the conversation; with it a person can look into what was said."""
+    """The agent's own name for the conversation."""
     log: str = ""
 
+    @property
+    def changes(self) -> Changes | None:
+        """What this iteration changed; None without git."""
+        if self.changed_files is None:
+            return None
+        return Changes(count=self.changed_files, files=self.files, insertions=self.insertions, deletions=self.deletions)
 
-class StoryState(msgspec.Struct, frozen=True, kw_only=True):
-    """Which story a loop works on, and how far it has come."""
+    def as_outcome(self) -> Outcome:
+        """Return the outcome that was recorded."""
+        return Outcome(
+            kind=self.outcome,
+            reason=self.reason,
+            exit_code=self.exit_code,
+            retry_after_s=self.retry_after_s,
+            resets_at=self.resets_at,
+            note=self.note,
+        )
 
-    id: str
-    title: str
-    current: int
-    total: int
-    completed: int
-    attempt: int = 1
 
+class LoopState(LoopSummary, frozen=True, kw_only=True):
+    """state.json: the loop's summary, with what only its runner needs."""
 
-class LoopState(msgspec.Struct, frozen=True, kw_only=True):
-    """state.json: where the loop stands."""
-
-    schema: int = SCHEMA
-    plan: str = "ralph"
-    """Which command drives it: `ralph` or `run`."""
-    change: str
-    module: str | None = None
-    harness: str
-    model: str | None = None
-    story: StoryState | None = None
-    status: Status
-    reason: str = ""
-    phase: Phase
-    phase_since: datetime
-    waiting_until: datetime | None = None
-    iteration: int = 0
-    run_iteration: int = 0
-    limits: Limits = Limits()
     completion_promise: str = "COMPLETE"
-    run_id: str
-    runner: Runner
     journal_offset: int = 0
     """Where this run begins in the journal."""
     in_flight: InFlight | None = None
-    started_at: datetime
-    updated_at: datetime
-    usage: Usage = Usage()
-    """What all iterations of this loop used together."""
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

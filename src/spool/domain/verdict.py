@@ -5,8 +5,10 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from spool.domain.gate import GateResult
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
+from spool.domain.stream import Usage
 from spool.domain.text import counted
 
 
@@ -31,15 +33,19 @@ class ExitCode(IntEnum):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When a loop ends though its work is not done. All count per run."""
+    """When a loop ends though its work is not done. Iterations and errors count per run, budgets per loop."""
 
     min_iterations: int = 1
     max_iterations: int | None = 50
     error_threshold: int = 10
     error_pause_s: float = 1.0
     rate_limit_pause_s: float = 30.0
-    """The first wait for a rate limit that does not tell its end, twice as long each time; with 0 the loop ends."""
+    """The first wait for a rate limit without a known end; it doubles each time. With 0 the loop ends."""
     fail_fast: bool = False
+    stall: int = 0
+    """Iterations in a row without progress; 0 lifts this limit and the next two."""
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,14 +82,33 @@ class NextStory(msgspec.Struct, frozen=True):
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """Try the story again, from its checkpoint or, with `keep`, from the tree as it is."""
+    """Retry the story, from its checkpoint or, with `keep`, from the tree as it is."""
 
     because: str
     tell_agent: str = ""
     keep: bool = False
+    retry: int = 1
+    max_retries: int = 0
 
 
 Verdict = Continue | Wait | Finish | NextStory | Retry
+UNSEEN = (OutcomeKind.INTERRUPTED, OutcomeKind.RATE_LIMITED)
+"""Outcomes after which nothing is checked: the agent did not get to do its work."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan judges: how an iteration ended, and what was found out about it."""
+
+    outcome: Outcome
+    gates: tuple[GateResult, ...] = ()
+    progress: bool | None = None
+    used: Usage = Usage()
+    """What all iterations of the loop used together."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether gates ran, and each of them passed."""
+        return bool(self.gates) and all(gate.passed for gate in self.gates)
 
 
 def advance(tally: Tally, outcome: Outcome) -> Tally:
@@ -94,22 +119,32 @@ def advance(tally: Tally, outcome: Outcome) -> Tally:
     return Tally(run_iterations=tally.run_iterations + 1, errors_in_row=errors)
 
 
-def judge_ralph(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Verdict:
-    """Decide what follows an iteration of `spool ralph`."""
+def judge_prompt(
+    ended: Ended, tally: Tally, limits: Limits, *, done: str, idle: int, now: float, jitter: Callable[[], float]
+) -> Verdict:
+    """Decide what follows an iteration of `spool ralph` or `wt-loop`.
+
+    `done` says why the work is done, if it is; `idle` counts the iterations in a row without progress.
+    """
+    outcome = ended.outcome
     if outcome.kind is OutcomeKind.INTERRUPTED:
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
-    if outcome.kind is OutcomeKind.COMPLETED and tally.run_iterations >= limits.min_iterations:
-        return Finish(Status.DONE, "the agent kept its promise", ExitCode.COMPLETE)
+    if done and tally.run_iterations >= limits.min_iterations:
+        return Finish(Status.DONE, done, ExitCode.COMPLETE)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
         reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached"
         return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
+    if spent := over_budget(limits, ended.used):
+        return Finish(Status.STUCK, spent, ExitCode.STUCK)
+    if limits.stall and idle >= limits.stall:
+        return Finish(Status.STUCK, f"no progress in {counted(idle, 'iteration')} in a row", ExitCode.STUCK)
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
 
 
@@ -120,28 +155,36 @@ def judge_story(
     *,
     retries: int,
     max_retries: int,
-    open_tasks: tuple[str, ...],
+    refused: GateResult | None,
     now: float,
     jitter: Callable[[], float],
 ) -> Verdict:
-    """Decide what follows an attempt at a story of `spool run`."""
+    """Decide what follows an attempt at a story of `spool run`; `refused` is the gate that rejected its COMPLETE."""
     if outcome.kind is OutcomeKind.INTERRUPTED:
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
-    kept = outcome.kind is OutcomeKind.COMPLETED
-    if kept and not open_tasks:
+    claimed = outcome.kind is OutcomeKind.COMPLETED
+    if claimed and refused is None:
         return NextStory()
-    because = f"said COMPLETE while boxes are open: {', '.join(open_tasks)}" if kept else _words(outcome)
+    because = f"said COMPLETE while {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
         return Finish(Status.STUCK, reason, ExitCode.FAILED)
-    if kept:
-        return Retry(
-            because, tell_agent=f"You said COMPLETE, but these tasks are open: {', '.join(open_tasks)}", keep=True
-        )
-    # Only the agent's own words go on; a crash or silence is retried without additional context.
-    return Retry(because, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
+    retry = Retry(because, retry=retries + 1, max_retries=max_retries)
+    if claimed and refused:
+        return msgspec.structs.replace(retry, tell_agent=refused.tell_agent, keep=True)
+    # Only the agent's own words are passed on; a crash or silence is retried without additional context.
+    return msgspec.structs.replace(retry, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
+
+
+def over_budget(limits: Limits, used: Usage) -> str:
+    """Return which budget is used up, or nothing."""
+    if limits.max_tokens and (used.tokens or 0) >= limits.max_tokens:
+        return f"the budget of {limits.max_tokens} tokens is used up"
+    if limits.max_cost_usd and (used.cost_usd or 0.0) >= limits.max_cost_usd:
+        return f"the budget of ${limits.max_cost_usd:.2f} is used up"
+    return ""
 
 
 def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait | Finish:

@@ -1,13 +1,15 @@
-"""One iteration: starts an agent, follows what it prints, ends it when it must end, and gathers the facts."""
+"""One iteration: starts an agent, follows what it prints, ends it when it must end, and records what happened."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 
 import msgspec
 
-from spool.domain.invocation import Invocation
-from spool.domain.outcome import Facts, StopCause
+from spool.domain.events import Warned
+from spool.domain.invocation import AgentRequest
+from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
 from spool.domain.promise import PromiseReader
+from spool.domain.state import Changes, InFlight, IterationRecord
 from spool.domain.stream import (
     Denied,
     Done,
@@ -21,8 +23,9 @@ from spool.domain.stream import (
     Usage,
 )
 from spool.domain.text import one_line
-from spool.engine.ports import Agent, Agents, Clock, Decoder
+from spool.engine.ports import Agent, Clock, Decoder, Emit, Harness, Ports
 from spool.engine.stop import Stop
+from spool.errors import CommandError, Hint
 
 TICK_S = 0.25
 _READ_TURN = 8 << 20
@@ -155,24 +158,97 @@ class Watch:
         return None
 
 
-async def run_agent(
-    agents: Agents,
-    invocation: Invocation,
-    transcript: Transcript,
-    reader: PromiseReader,
-    *,
-    iteration: int,
-    prompt: str,
-    patience: Patience,
-    clock: Clock,
-    stop: Stop,
+class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One iteration, as a value: what to ask of which agent, and how long to wait for it."""
+
+    begun: InFlight
+    prompt: str
+    promise: str
+    directory: str
+    patience: Patience
+    allow_all: bool = False
+    is_root: bool = False
+    session: str = ""
+    """The agent's own conversation to continue; empty for a fresh start."""
+
+
+async def iterate(
+    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, tell: Callable[[StreamEvent], None]
+) -> IterationRecord:
+    """Run one agent to its end and return the record of it; what it said goes to `tell` as it comes."""
+    facts = await _run_agent(request, harness, ports, stop, tell)
+    changes = await _changes(harness, ports, stop)
+    outcome = classify(msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count))
+    _warn_of_trouble(facts, outcome, ports.emit)
+    begun = request.begun
+    return IterationRecord(
+        iteration=begun.iteration,
+        run_id=begun.run_id,
+        started_at=begun.started_at,
+        ended_at=max(ports.clock.now(), begun.started_at),
+        duration_s=round(facts.duration_s, 3),
+        harness=begun.harness,
+        model=begun.model,
+        exit_code=outcome.exit_code,
+        outcome=outcome.kind,
+        reason=outcome.reason,
+        note=outcome.note,
+        retry_after_s=outcome.retry_after_s,
+        resets_at=outcome.resets_at,
+        completion_found=outcome.kind is OutcomeKind.COMPLETED,
+        vetoes=facts.reading.vetoes,
+        changed_files=changes.count if changes else None,
+        files=changes.files if changes else (),
+        insertions=changes.insertions if changes else 0,
+        deletions=changes.deletions if changes else 0,
+        usage=facts.usage,
+        story_id=begun.story_id,
+        attempt=begun.attempt,
+        session=facts.session,
+        log=ports.agents.log_path(begun.iteration),
+    )
+
+
+async def _changes(harness: Harness, ports: Ports, stop: Stop) -> Changes | None:
+    """Ask git what changed; a failure costs a warning, not the iteration."""
+    try:
+        return await stop.obeyed(ports.worktree.changes(harness.traits.leavings))
+    except CommandError as error:
+        ports.emit(Warned(message=str(error), hint=error.hint))
+        return None
+
+
+def _warn_of_trouble(facts: Facts, outcome: Outcome, emit: Emit) -> None:
+    if facts.denied and outcome.kind is not OutcomeKind.PERMISSION_DENIED:
+        refused = ", ".join(sorted(set(facts.denied)))
+        emit(Warned(message=f"the agent was refused {refused}", hint=Hint.ALLOW_ALL))
+    if facts.left:
+        left = ", ".join(map(str, facts.left))
+        emit(Warned(message=f"processes of the agent cannot be ended (do they run as another user?): {left}"))
+
+
+async def _run_agent(
+    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, tell: Callable[[StreamEvent], None]
 ) -> Facts:
-    """Run one agent to its end and return what was seen."""
+    agents, clock, iteration = ports.agents, ports.clock, request.begun.iteration
+    reader = PromiseReader(request.promise, prompt=request.prompt)
+    transcript = Transcript(harness.decoder(), reader, tell, allow_all=request.allow_all)
+    invocation = harness.invoke(
+        AgentRequest(
+            prompt_path=agents.prompt_path(iteration),
+            directory=request.directory,
+            model=request.begun.model,
+            allow_all=request.allow_all,
+            is_root=request.is_root,
+            session=request.session,
+            side_path=agents.side_path(iteration),
+        )
+    )
     started = clock.monotonic()
     wake = asyncio.Event()
     with stop.waking(wake.set):
-        async with agents.start(invocation, iteration=iteration, prompt=prompt, wake=wake.set) as agent:
-            stopped = await _follow(agent, transcript, Watch(patience, clock), stop, wake)
+        async with agents.start(invocation, iteration=iteration, prompt=request.prompt, wake=wake.set) as agent:
+            stopped = await _follow(agent, transcript, Watch(request.patience, clock), stop, wake)
             if not await _drain(agent, transcript, stop):
                 stopped = stopped or StopCause.PERSON
             stderr = agent.stderr_tail()
@@ -236,7 +312,7 @@ def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, stop: Stop) -
 
 
 def _read_turn(agent: Agent, transcript: Transcript) -> bool:
-    """Read what there is, up to a turn's worth; return whether there may be more."""
+    """Read what is available, up to a turn's worth; return whether there may be more."""
     taken = 0
     while taken < _READ_TURN:
         chunk = agent.read()

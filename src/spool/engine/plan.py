@@ -1,14 +1,16 @@
-"""In what the front doors differ: what comes next, and how it is judged. Everything else is the loop's."""
+"""In what the front doors differ: what comes next, and how it is judged. The loop does everything else."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from spool.domain.events import Event
-from spool.domain.outcome import Outcome
-from spool.domain.state import StoryState
+from spool.domain.loop import PlanState
+from spool.domain.state import Changes
 from spool.domain.stream import StreamEvent
-from spool.domain.verdict import Finish, Limits, Tally, Verdict
+from spool.domain.verdict import Ended, Finish, Limits, Tally, Verdict
+from spool.engine.gates import Gate
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +20,22 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     run_iteration: int
 
 
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan found in the tree after an iteration."""
+
+    commits: tuple[str, ...] = ()
+    progress: bool | None = None
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows an iteration, and what the plan must remember of it."""
+
+    verdict: Verdict
+    memory: PlanState
+
+
 class Plan(Protocol):
-    """What a loop does."""
+    """What a loop does. A plan keeps nothing between iterations but its memory, which the loop saves."""
 
     @property
     def promise(self) -> str:
@@ -31,27 +47,42 @@ class Plan(Protocol):
         """When to give up."""
         ...
 
-    @property
-    def story(self) -> StoryState | None:
-        """The story that is being worked on, if the plan has stories."""
+    async def resume(self, memory: PlanState) -> PlanState:
+        """Take up what an earlier run left."""
         ...
 
-    async def prepare(self, place: Place) -> str | Finish:
-        """Get everything ready and return what the agent gets to read, or say that there is nothing left to do."""
+    async def choose(self, memory: PlanState) -> PlanState | Finish:
+        """Choose what to work on next, or finish."""
         ...
 
-    def tell(self, place: Place, event: StreamEvent) -> Event:
+    async def prepare(self, memory: PlanState, place: Place) -> str:
+        """Get the tree ready for an agent and return its prompt."""
+        ...
+
+    def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:
         """Return the event that reports what the agent said or did."""
         ...
 
-    async def judge(self, outcome: Outcome, tally: Tally) -> Verdict:
-        """Look at what the agent left, and decide what follows."""
+    def gates(self, ended: Ended) -> Sequence[Gate]:
+        """Return the gates to run after this outcome; none where done is not claimed."""
+        ...
+
+    async def inspect(self, changes: Changes | None) -> Findings:
+        """Look at what the agent left."""
+        ...
+
+    def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
+        """Decide what follows. Pure: the same facts give the same judgement, also in a later run."""
+        ...
+
+    async def settle(self, memory: PlanState) -> PlanState:
+        """Do what is due to the tree. Safe to repeat after a failure or a crash."""
         ...
 
     def conclude(self, finish: Finish) -> Finish:
         """Have the last word on how the run ends, a stop included."""
         ...
 
-    async def close(self, finish: Finish) -> str:
-        """The loop ends: clean up, and return where unfinished work is kept, if anywhere."""
+    async def close(self, finish: Finish, memory: PlanState) -> str:
+        """Clean up; return the story whose unfinished work is in the tree, if any."""
         ...

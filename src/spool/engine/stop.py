@@ -1,8 +1,15 @@
 """A request to stop, which may come at any moment and from any side."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from spool.errors import SpoolError
+
+_Result = TypeVar("_Result")
+GRACE_S = 0.4
+"""How long a git command may still take once a stop is requested: a stop is obeyed within half a second."""
 
 
 class Stop:
@@ -41,7 +48,21 @@ class Stop:
         await self._event.wait()
 
     async def sleep(self, seconds: float) -> bool:
-        """Wait so long, or until a stop is requested; return whether one was."""
+        """Wait this long, or until a stop is requested; return whether one was."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.wait(), seconds)
         return self.requested
+
+    async def obeyed(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """Await work that may take long; after a stop it has a moment left, is cancelled, and None is returned."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task}, timeout=GRACE_S)
+            return task.result() if task.done() else None
+        finally:
+            stopping.cancel()
+            task.cancel()
+            with suppress(asyncio.CancelledError, SpoolError):
+                await task

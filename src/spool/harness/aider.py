@@ -14,7 +14,7 @@ from spool.engine.ports import Decoder
 from spool.harness.lines import LineCutter
 from spool.harness.trouble import failure, incomplete
 
-_LOGIN = "set the API key of your provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and name it in --model"
+_LOGIN = "set the API key of your provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and name it as the model"
 _ERROR_PRINTED = re.compile(rb"litellm\.(\w+):")
 _RETRY_PRINTED = re.compile(rb"Retrying in ([\d.]+) seconds")
 _ERROR = re.compile(r"^> litellm\.(?:[\w.]*\.)?(\w+): (.*?)\s*$", re.MULTILINE)

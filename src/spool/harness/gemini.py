@@ -19,7 +19,7 @@ _STATUS = re.compile(r'"code":\s*(\d{3})\b')
 _LIMITED = ("Please wait and try again later", "You have exhausted your", "exceeded your current quota")
 _NO_LOGIN = ("Please set an Auth method", "When using Gemini API, you must specify", "authentication failed")
 _UNTRUSTED = "not running in a trusted directory"
-_TRUST = "start 'gemini' here once and trust the folder, or run with --allow-all"
+_TRUST = "start 'gemini' here once and trust the folder, or allow it everything"
 _EDITORS = {"write_file", "replace", "run_shell_command"}
 
 

@@ -12,7 +12,7 @@ from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
 from spool.harness.trouble import failure, incomplete
 
-_LOGIN = "sign in with 'opencode auth login', and see 'opencode models' for the models that --model can name"
+_LOGIN = "sign in with 'opencode auth login', and list the models with 'opencode models'"
 _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
 # A refused tool is an error whose text opencode itself writes: nobody there to ask, or a rule of the user's.
 _REJECTED_TOOL = ("The user rejected permission", "The user has specified a rule which prevents")

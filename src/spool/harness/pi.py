@@ -13,7 +13,7 @@ from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.trouble import BUSY, failure, incomplete
 
-_LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' tells what --model can name"
+_LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' lists the models"
 _STATUS = re.compile(r"(\d{3})\b")
 _NO_LOGIN = re.compile(r"^(?:Error: )?(No API key found|Model .* not found|No models available)", re.MULTILINE)
 # Each update repeats the whole message so far, twice: an answer of 3 MB made 2.26 GB. What ends a message, a tool or

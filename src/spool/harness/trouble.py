@@ -3,6 +3,7 @@
 import re
 
 from spool.domain.stream import ErrorKind, Failure
+from spool.errors import Hint
 
 BUSY = frozenset({429, 503, 529})
 """Too many requests, and the ways in which models say that they are overloaded."""
@@ -17,8 +18,6 @@ _WAIT = re.compile(
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[dhms])", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
-MODEL_HINT = "check the name of the model (--model), and whether your account may use it"
-
 
 def failure(
     message: str,
@@ -30,9 +29,9 @@ def failure(
     resets_at: float | None = None,
     hint: str = "",
 ) -> Failure:
-    """Return what an error means; `login` tells a person how to sign this agent in."""
+    """Return what an error means; `login` says how to sign this agent in."""
     kind = kind or _kind(status)
-    hints = {ErrorKind.AUTH: login, ErrorKind.CONFIG: MODEL_HINT}
+    hints = {ErrorKind.AUTH: login, ErrorKind.CONFIG: Hint.MODEL}
     limited = kind is ErrorKind.RATE_LIMIT
     return Failure(
         message=message.strip(),

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.text import one_line
-from spool.errors import CommandFailed, CommandNotRun, CommandTimeout
+from spool.errors import CommandFailed, CommandNotRun, CommandTimeout, Hint
 from spool.host.state.files import write_all
 
 _TERM_GRACE_S = 0.3
@@ -58,7 +58,7 @@ async def run_command(
                 await process.wait()
         except TimeoutError:
             raise CommandTimeout(
-                f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint="--command-timeout sets the limit"
+                f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT
             ) from None
         finally:
             if process.returncode is None:

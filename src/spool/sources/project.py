@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spool.domain.change import Change, ChangeInfo, check_id, matching, module_of, resolve, same_module
+from spool.domain.loop import STATE
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
 
-STATE = ".spool/.state"
 _SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
 _LARGEST_TEXT = 4 << 20
 _DATED = re.compile(r"^\d{4}-\d{2}-\d{2}-")
@@ -130,12 +130,17 @@ def bare_project(root: Path) -> BareProject:
     return BareProject(root)
 
 
+def project_at(root: Path) -> Project:
+    """Return the project at a directory."""
+    _refuse_links(root)
+    return Project(root)
+
+
 def find_project(start: Path) -> Project:
     """Return the project around a directory, looking upward."""
     for root in (start, *start.parents):
         if any((root / where).is_dir() for where in _SOURCES.values()):
-            _refuse_links(root)
-            return Project(root)
+            return project_at(root)
     raise UsageError(
         f"there are no changes in {start} or above it",
         hint="a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/",

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from spool.domain.change import Change
 from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
-from spool.errors import ChangeError, CommandTimeout
+from spool.errors import ChangeError, CommandTimeout, Hint
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, read_text
 
@@ -61,18 +62,22 @@ class ChangeStories:
         except TimeoutError:
             raise CommandTimeout(
                 f"reading the change '{self._change_id}' did not end within {self._timeout_s:g} s",
-                hint="--command-timeout sets the limit",
+                hint=Hint.COMMAND_TIMEOUT,
             ) from None
 
 
 def read_stories(project: Project, change_id: str) -> StoryList:
-    """Read a change's stories; one without any task is half-planned, and is reported as such."""
-    tasks = project.read(change_id).tasks
-    stories = parse_stories(tasks or "")
+    """Read a change's stories."""
+    return require_stories(project.read(change_id))
+
+
+def require_stories(change: Change) -> StoryList:
+    """Return the stories of a change; refuse one without any task, which is only half-planned."""
+    stories = parse_stories(change.tasks or "")
     if not stories.stories:
-        what = "has no tasks.md" if tasks is None else "has a tasks.md without a single task"
+        what = "has no tasks.md" if change.tasks is None else "has a tasks.md without a single task"
         raise ChangeError(
-            f"change '{change_id}' is only half-planned: it {what}", hint="write `- [ ] 1.1 …` tasks first"
+            f"change '{change.id}' is only half-planned: it {what}", hint="write `- [ ] 1.1 …` tasks first"
         )
     return stories
 

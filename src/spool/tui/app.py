@@ -5,8 +5,8 @@ from typing import Any
 from rich.terminal_theme import TerminalTheme
 from textual.app import App
 
+from spool.app.client import Client
 from spool.domain.text import clean
-from spool.tui.client import Client
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
 

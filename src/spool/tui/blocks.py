@@ -9,7 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from spool.domain import words
+from spool.app.client import Placed
 from spool.domain.events import (
     AgentEvent,
     CheckpointSaved,
@@ -30,7 +30,7 @@ from spool.domain.outcome import OutcomeKind
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.domain.verdict import Status
-from spool.tui.client import Placed
+from spool.views import words
 
 PIECE = 4_096
 """The most characters in one block: painting one takes a few milliseconds, whatever the length of the message."""
@@ -236,12 +236,12 @@ def _told(event: object) -> list[Block]:
         case Waiting():
             return [line(words.waiting(event), Tone.WARN)]
         case Warned():
-            return [line(f"warning: {event.message}", Tone.WARN)]
+            return [line(f"warning: {words.warning(event)}", Tone.WARN)]
         case StopRequested():
             return [line(f"stop requested by {one_line(event.by)}{', by force' if event.forced else ''}", Tone.WARN)]
         case Error():
             told = [rule(event.reason, Tone.BAD)]
-            return told + ([line(event.kept, Tone.WARN)] if event.kept else [])
+            return told + ([line(words.kept(event), Tone.WARN)] if event.kept else [])
         case RunEnded():
             return [rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
         case _:

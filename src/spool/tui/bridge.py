@@ -5,10 +5,11 @@ import asyncio
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from spool.app.client import Feed
 from spool.domain.events import Warned
-from spool.domain.text import one_line
-from spool.tui.client import Feed
-from spool.tui.progress import LoopProgress
+from spool.domain.progress import LoopProgress
+from spool.tui.pages import StoryIndexes
+from spool.views import words
 
 _SLICE = 100
 """Events that are folded before the keyboard has its turn: well under a millisecond."""
@@ -45,9 +46,10 @@ class Bridge:
             self.watched = watched
             """Whether it was alive a moment ago: then it ended just now."""
 
-    def __init__(self, feed: Feed, progress: LoopProgress, target: MessagePump) -> None:
+    def __init__(self, feed: Feed, progress: LoopProgress, indexes: StoryIndexes, target: MessagePump) -> None:
         self._feed = feed
         self._progress = progress
+        self._indexes = indexes
         self._target = target
         self._caught_up = False
         self._watched = False
@@ -57,9 +59,9 @@ class Bridge:
         while True:
             batch = await self._feed.next()
             for number, placed in enumerate(batch.events, 1):
-                self._progress.fold(placed)
+                self._indexes.add(self._progress.fold(placed.event).id, placed)
                 if self._caught_up and isinstance(placed.event, Warned):
-                    self._target.post_message(self.Warning(one_line(placed.event.message, 300)))
+                    self._target.post_message(self.Warning(words.warning(placed.event)))
                 if number % _SLICE == 0:
                     await asyncio.sleep(0)
             if batch.events:

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from rich.text import Text
 
-from spool.domain import words
+from spool.domain.progress import LoopProgress, Mark
 from spool.domain.text import one_line
-from spool.tui.progress import LoopProgress, Mark
+from spool.views import words
 
 STATUS_STYLES = {"running": "bold cyan", "done": "green", "stuck": "bold red", "stopped": "yellow"}
 MARKS = {

@@ -4,9 +4,10 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from spool.app.client import Feed, Placed
+from spool.domain.progress import WHOLE
 from spool.domain.stream import Message, ToolResult, ToolUse
 from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in, transcribe
-from spool.tui.client import Feed, Placed
 
 EVENTS = 32
 CHARACTERS = 8_192
@@ -122,6 +123,23 @@ class StoryIndex:
             self._begin(placed, first, last)
             first = last
         self._open = False
+
+
+class StoryIndexes:
+    """One index per story. What came before the first story began belongs to it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, StoryIndex] = {}
+
+    def add(self, story: str, placed: Placed) -> None:
+        """Take in an event of a story."""
+        if story not in self._known:
+            self._known[story] = self._known.pop(WHOLE, StoryIndex())
+        self._known[story].add(placed)
+
+    def of(self, story: str) -> StoryIndex:
+        """Return the index of a story."""
+        return self._known.setdefault(story, StoryIndex())
 
 
 class StoryPages:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from zlib import crc32
 
-from spool.domain import words
+from spool.app.client import Diff, FileDiff
+from spool.domain.progress import WHOLE, Attempt, LoopProgress, StoryView
 from spool.domain.story import StoryList
 from spool.domain.text import counted
 from spool.tui.blocks import Block, Tone, line, markdown, plain, rule
-from spool.tui.client import Diff, FileDiff
-from spool.tui.progress import WHOLE, Attempt, LoopProgress, StoryView
+from spool.views import words
 
 _DONE = ("x", "X")
 _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}

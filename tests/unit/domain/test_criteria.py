@@ -3,9 +3,7 @@
 import pytest
 
 from spool.domain.criteria import (
-    Bounds,
     Criterion,
-    DoneCheck,
     Seen,
     bounds_for,
     check_command,
@@ -14,23 +12,34 @@ from spool.domain.criteria import (
     default_criterion,
     exit_reason,
     is_progress,
-    judge_worktree,
 )
+from spool.domain.gate import GateResult
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.stream import Usage
-from spool.domain.verdict import Continue, ExitCode, Finish, Limits, Status, Tally, Verdict, Wait
+from spool.domain.verdict import (
+    Continue,
+    Ended,
+    ExitCode,
+    Finish,
+    Limits,
+    Status,
+    Tally,
+    Verdict,
+    Wait,
+    judge_prompt,
+)
 
 QUIET = Outcome(kind=OutcomeKind.NO_PROMISE, exit_code=0)
 PROMISED = Outcome(kind=OutcomeKind.COMPLETED, exit_code=0)
 CRASHED = Outcome(kind=OutcomeKind.HARNESS_ERROR, reason="exited with code 7", exit_code=7)
 LIMITED = Outcome(kind=OutcomeKind.RATE_LIMITED, reason="busy", retry_after_s=10)
 STOPPED = Outcome(kind=OutcomeKind.INTERRUPTED, reason="stopped on request")
-DONE = DoneCheck(done=True, why="2 of 2 boxes are ticked")
-OPEN = DoneCheck(done=False, why="1 of 2 boxes are ticked")
+DONE = GateResult(name="tasks", passed=True, why="2 of 2 boxes are ticked")
+OPEN = GateResult(name="tasks", passed=False, why="1 of 2 boxes are ticked")
 IS_DONE = Finish(Status.DONE, DONE.why, ExitCode.COMPLETE)
 USED_UP = Finish(Status.STUCK, "the limit of 10 iterations is reached", ExitCode.EXHAUSTED)
 
-TABLE: list[tuple[str, Outcome, DoneCheck, int, int, Usage, Verdict]] = [
+TABLE: list[tuple[str, Outcome, GateResult, int, int, Usage, Verdict]] = [
     ("all boxes are ticked", QUIET, DONE, 3, 0, Usage(), IS_DONE),
     ("done by a crashing agent", CRASHED, DONE, 3, 0, Usage(), IS_DONE),
     ("done in the last iteration", QUIET, DONE, 10, 0, Usage(), IS_DONE),
@@ -85,20 +94,20 @@ TABLE: list[tuple[str, Outcome, DoneCheck, int, int, Usage, Verdict]] = [
     ids=[row[0] for row in TABLE],
 )
 def test_what_follows_an_iteration(
-    outcome: Outcome, check: DoneCheck, iterations: int, idle: int, used: Usage, expected: Verdict
+    outcome: Outcome, check: GateResult, iterations: int, idle: int, used: Usage, expected: Verdict
 ) -> None:
-    bounds = Bounds(limits=Limits(max_iterations=10), stall=3, tokens=1_000, cost_usd=5.0)
+    limits = Limits(max_iterations=10, stall=3, max_tokens=1_000, max_cost_usd=5.0)
     tally = Tally(run_iterations=iterations, waits_in_row=1)
-    found = judge_worktree(outcome, tally, bounds, check, idle=idle, used=used, now=0.0, jitter=lambda: 0.0)
-    assert found == expected
+    ended = Ended(outcome=outcome, gates=(check,), used=used)
+    done = check.why if check.passed else ""
+    assert judge_prompt(ended, tally, limits, done=done, idle=idle, now=0.0, jitter=lambda: 0.0) == expected
 
 
 def test_a_manual_loop_goes_on_for_ever() -> None:
-    bounds = Bounds(limits=Limits(max_iterations=None, error_threshold=0))
+    limits = Limits(max_iterations=None, error_threshold=0)
     for outcome in (QUIET, PROMISED, CRASHED):
         tally = Tally(run_iterations=1_000, errors_in_row=500)
-        check = DoneCheck(done=False, why="a person decides")
-        found = judge_worktree(outcome, tally, bounds, check, idle=900, used=Usage(), now=0.0, jitter=lambda: 0.0)
+        found = judge_prompt(Ended(outcome=outcome), tally, limits, done="", idle=900, now=0.0, jitter=lambda: 0.0)
         assert isinstance(found, Continue)
         assert found.pause_s == 60.0
 
@@ -118,15 +127,19 @@ def test_a_manual_loop_goes_on_for_ever() -> None:
     ],
 )
 def test_tasks_are_done_when_no_box_is_open(tasks: str | None, done: bool, why: str) -> None:
-    assert check_tasks(tasks) == DoneCheck(done=done, why=why)
+    assert check_tasks(tasks) == GateResult(name="tasks", passed=done, why=why)
 
 
 def test_the_other_checks() -> None:
-    assert check_promise(PROMISED).done
-    assert not check_promise(QUIET).done
-    assert check_command("make test", 0).done
-    assert check_command("make test", 2) == DoneCheck(done=False, why="'make test' ended with code 2")
-    assert check_command("make test", None) == DoneCheck(done=False, why="'make test' did not end in time")
+    assert check_promise(PROMISED).passed
+    assert not check_promise(QUIET).passed
+    assert check_command("make test", 0).passed
+    assert check_command("make test", 2) == GateResult(
+        name="command", passed=False, why="'make test' ended with code 2"
+    )
+    assert check_command("make test", None) == GateResult(
+        name="command", passed=False, why="'make test' did not end in time"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.verdict import (
     Continue,
+    Ended,
     ExitCode,
     Finish,
     Limits,
@@ -13,7 +14,7 @@ from spool.domain.verdict import (
     Verdict,
     Wait,
     advance,
-    judge_ralph,
+    judge_prompt,
 )
 
 COMPLETED = Outcome(kind=OutcomeKind.COMPLETED, exit_code=0)
@@ -115,7 +116,9 @@ TABLE: list[tuple[str, Outcome, Tally, Limits, Verdict]] = [
     ("outcome", "tally", "limits", "verdict"), [row[1:] for row in TABLE], ids=[r[0] for r in TABLE]
 )
 def test_verdict(outcome: Outcome, tally: Tally, limits: Limits, verdict: Verdict) -> None:
-    assert judge_ralph(outcome, tally, limits, now=1_000, jitter=lambda: 0.0) == verdict
+    done = DONE.reason if outcome.kind is OutcomeKind.COMPLETED else ""
+    judged = judge_prompt(Ended(outcome=outcome), tally, limits, done=done, idle=0, now=1_000, jitter=lambda: 0.0)
+    assert judged == verdict
 
 
 def test_a_rate_limit_spends_no_iteration_and_breaks_no_row_of_errors() -> None:

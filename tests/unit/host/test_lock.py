@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.state import Runner
+from spool.domain.loop import Runner
 from spool.errors import LockedError
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
@@ -51,7 +51,7 @@ def test_the_lock_of_a_living_runner_is_refused_at_once(tmp_path: Path) -> None:
     descriptor = taken(tmp_path, this_runner())
     try:
         with (
-            pytest.raises(LockedError, match="a loop on 'add-auth' already runs"),
+            pytest.raises(LockedError, match="a loop on 'add-auth' is already running"),
             held(tmp_path, [tmp_path], holder(this_runner())),
         ):
             pass

@@ -3,26 +3,27 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from spool.domain.state import Runner
+from spool.domain.loop import Door, LoopSummary, Runner
 from spool.domain.verdict import Status
 from spool.host.runner.identity import this_runner
 from spool.host.state import registry
-from spool.host.state.registry import Entry, Registry
+from spool.host.state.registry import Registry
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def entry(number: int, *, runner: Runner | None = None, ended: bool = True) -> Entry:
+def entry(number: int, *, runner: Runner | None = None, ended: bool = True) -> LoopSummary:
     at = BEGAN + timedelta(seconds=number)
-    return Entry(
+    return LoopSummary(
         run_id=f"20260101T000000-{number:06}",
         runner=runner or this_runner(),
-        door="ralph",
+        door=Door.RALPH,
         change="add-auth",
         project="/project",
         worktree="/project",
-        state="/project/.spool/.state/ralph/add-auth",
+        folder="/project/.spool/.state/ralph/add-auth",
         started_at=at,
+        updated_at=at,
         ended_at=at if ended else None,
         status=Status.DONE if ended else Status.RUNNING,
     )
@@ -36,7 +37,7 @@ def test_the_oldest_finished_runs_are_forgotten_with_their_logs(tmp_path: Path) 
     log = loops.beside(entry(1).run_id, "log")
     log.write_text("old")
     loops.prune()
-    numbers = [int(found.short_id) for found in loops.entries()]
+    numbers = [int(found.id) for found in loops.runs()]
     assert numbers == [0, *range(4, registry.KEPT + 4)]
     assert not log.exists()
 
@@ -51,5 +52,5 @@ def test_a_run_of_another_boot_or_process_is_stopped(tmp_path: Path) -> None:
     for number, runner in enumerate(others):
         loops.enter(entry(number, runner=runner, ended=False))
     loops.enter(entry(9, ended=False))
-    assert [found.status for found in loops.entries()] == [Status.STOPPED, Status.STOPPED, Status.RUNNING]
-    assert [found.short_id for found in loops.running()] == ["000009"]
+    assert [found.status for found in loops.runs()] == [Status.STOPPED, Status.STOPPED, Status.RUNNING]
+    assert [found.id for found in loops.running()] == ["000009"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.tui.progress import LoopProgress
+from spool.domain.progress import LoopProgress
 from spool.tui.widgets.loop_title import _names
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spool.app.client import Placed
 from spool.domain.events import StoryEvent
 from spool.domain.stream import Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean
 from spool.tui.blocks import NO_FOLD, Form, markdown, pieces, transcribe
-from spool.tui.client import Placed
 from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryPages
 
 

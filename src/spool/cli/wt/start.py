@@ -1,19 +1,23 @@
-"""`wt-loop start` and `wt-loop resume`: find the worktree, settle what is asked for, open a terminal."""
+"""`wt-loop start` and `wt-loop resume`: loop over a task in a worktree, in a terminal of its own."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from spool.cli.loop_options import AGENT_OPTIONS, together
-from spool.cli.options import Duration, GroupedCommand, option
+from spool.cli.loop_options import AGENT_OPTIONS, TIME_OPTIONS, together
+from spool.cli.options import GroupedCommand, option
+from spool.cli.target import flag_named
 from spool.domain.change import check_id
 from spool.domain.checkout import Checkout
-from spool.domain.criteria import Criterion, bounds_for, default_criterion
+from spool.domain.criteria import Criterion, default_criterion
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
 from spool.sources.project import bare_project
+
+if TYPE_CHECKING:
+    from spool.domain.spec import LoopSpec
 
 _where = option("Which worktree")
 _agent = option("Which agent")
@@ -30,12 +34,22 @@ _WINDOW_OPTIONS = (
     _window("--keep-open/--close", "keep_open", default=None, help="Leave the window when the loop has ended."),
 )
 _LIMIT_OPTIONS = (
-    _limits("--max", "max_iterations", type=click.IntRange(min=1), metavar="N", help="At most so many.  [default: 10]"),
-    _limits("--stall", type=click.IntRange(min=0), metavar="N", help="Stuck without progress in so many; 0: never."),
-    _limits("--max-tokens", type=int, metavar="N", help="Stuck when so many tokens are used."),
-    _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stuck when so much money is used."),
-    _limits("--iteration-timeout", type=Duration(), help="End an agent that runs longer; 0: never.  [default: 2h]"),
-    _limits("--idle-timeout", type=Duration(), help="End an agent that is silent so long; 0: never.  [default: 30m]"),
+    _limits(
+        "--max",
+        "max_iterations",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Stop after N iterations.  [default: 10; manual: no limit]",
+    ),
+    _limits(
+        "--stall",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Stop after N iterations without progress; 0: never.  [default: 3; manual: 0]",
+    ),
+    _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
+    _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
+    *TIME_OPTIONS,
 )
 
 
@@ -60,35 +74,24 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     Claude Code is the agent unless another is chosen. Without a desktop the loop runs in tmux, else in the background.
     """
     check_id(change_id)
-    from spool.cli.wt.job import settings_for
-    from spool.cli.wt.launching import begin, tell_started
-    from spool.cli.wt.request import Request
+    if given["path"] is not None and given["create"]:
+        raise UsageError("--path names a worktree, --create makes one: give one of them")
+    from spool.app.worktrees import checkout_of, task_spec, worktree_settings
 
-    checkout = _checkout(change_id, given)
+    checkout = checkout_of(change_id, path=given["path"], create=given["create"], announce=_announce)
     root = Path(checkout.path)
-    tasks = bare_project(root).read(change_id)
-    criterion = _criterion(given, tasks.tasks)
-    flags = _flags(given)
-    resolved = settings_for(root, flags)
-    chosen = resolved.origins["max_iterations"] != "default"
-    limit, stall = bounds_for(
-        criterion,
-        max_iterations=given["max_iterations"],
-        configured=resolved.settings.max_iterations if chosen else None,
-        stall=given["stall"],
-        stall_default=resolved.settings.stall_iterations,
-    )
-    request = Request(
-        change_id=change_id,
-        worktree=str(root),
-        task=_task(task, written=bool(tasks.proposal or tasks.tasks)),
-        criterion=criterion,
+    change = bare_project(root).read(change_id)
+    spec = task_spec(
+        root,
+        change_id,
+        _task(task, written=bool(change.proposal or change.tasks)),
+        worktree_settings(root, _flags(given), flag=flag_named),
+        criterion=_criterion(given, change.tasks),
         done_command=given["done_command"] or "",
-        max_iterations=limit,
-        stall=stall,
-        flags=flags,
+        max_iterations=given["max_iterations"],
+        stall=given["stall"],
     )
-    tell_started(begin(request, fresh=True))
+    _begin(spec)
 
 
 @click.command("resume", cls=GroupedCommand)
@@ -97,42 +100,41 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
-    """Go on with a loop that has ended, as it was started but for what is given here. Limits count anew."""
-    from spool.cli.wt.launching import begin, tell_started
-    from spool.cli.wt.located import locate
-    from spool.cli.wt.request import kept_request
-    from spool.host.git.checkouts import common_dir
+    """Continue a loop that has ended, as it was started but for what is given here. Limits count anew."""
+    from spool.app.worktrees import locate, resumed_spec
 
-    found = locate(change_id, given["path"])
-    request = kept_request(common_dir(found.root), found.root, found.change_id)
-    changed: dict[str, Any] = {"worktree": str(found.root), "flags": {**request.flags, **_flags(given)}}
+    changed = _flags(given)
     if given["max_iterations"] is not None:
         changed["max_iterations"] = given["max_iterations"]
     if given["stall"] is not None:
-        changed["stall"] = given["stall"]
-    tell_started(begin(msgspec.structs.replace(request, **changed), fresh=False))
+        changed["stall_iterations"] = given["stall"]
+    _begin(resumed_spec(locate(change_id, given["path"]), changed))
 
 
-def _checkout(change_id: str, given: dict[str, Any]) -> Checkout:
-    from spool.cli.target import load_settings
-    from spool.host.git.checkouts import checkout_at, find_checkout, make_checkout
-    from spool.host.state.registry import this_machine
+def _begin(spec: "LoopSpec") -> None:
+    """Open a terminal for the loop, wait until it runs there, and say what a person can do with it."""
+    from spool.app.launch import in_terminal
+    from spool.app.worktrees import refuse_early
 
-    if given["path"] is not None:
-        if given["create"]:
-            raise UsageError("--path names a worktree, --create makes one: give one of them")
-        return checkout_at(Path(given["path"]))
-    here = Path.cwd()
-    known = [Path(entry.project) for entry in this_machine().entries()]
-    try:
-        return find_checkout(change_id, here=here, projects=known)
-    except UsageError as error:
-        if not given["create"] or "more than one" in str(error):
-            raise
-    settings = load_settings(here, {})
-    made = make_checkout(change_id, here=here, copy=settings.worktree_copy, setup=settings.worktree_setup)
+    refuse_early(spec)
+    again = f"wt-loop resume {spec.change}"
+    loop = in_terminal(msgspec.structs.replace(spec, again=again), _complain)
+    kind, _, session = loop.terminal.partition(":")
+    where = {"none": "in the background", "tmux": f"in the tmux session {session}"}.get(kind, f"in a new {kind} window")
+    click.echo(f"Started {loop.change} {where} (pid {loop.runner.pid}), in {loop.worktree}")
+    if kind == "tmux":
+        click.echo(f"  tmux attach -t {session}")
+    click.echo(f"  wt-loop attach {loop.change}    watch it here")
+    click.echo(f"  wt-loop status {loop.change}    where it stands")
+    click.echo(f"  wt-loop stop {loop.change}      end it")
+
+
+def _complain(message: str) -> None:
+    click.echo(f"wt-loop: {message}", err=True)
+
+
+def _announce(made: Checkout) -> None:
     click.echo(f"Made the worktree {made.path} on branch {made.branch}.")
-    return made
 
 
 def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
@@ -144,7 +146,7 @@ def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
     if done == Criterion.COMMAND:
         raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
     if done == Criterion.TASKS and tasks is None:
-        click.echo("wt-loop: there is no tasks.md yet; until there is one with boxes, nothing is done", err=True)
+        _complain("there is no tasks.md yet; until there is one with boxes, nothing is done")
     return Criterion(done) if done else default_criterion(tasks)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
-from spool.errors import CommandFailed, CommandTimeout, UsageError
+from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
 from spool.host.git.repository import QUIET, git_environment
 
 TIMEOUT_S = 30.0
@@ -59,11 +59,11 @@ def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Ch
         return found[0]
     if found:
         listed = "".join(f"\n    {one.path}{f'  ({one.branch})' if one.branch else ''}" for one in found)
-        raise UsageError(f"'{change_id}' has more than one worktree:{listed}", hint="choose one with --path DIR")
+        raise UsageError(f"'{change_id}' has more than one worktree:{listed}", hint=Hint.CHOOSE_PATH)
     name = f"{_repository_name(here)}-wt-{change_id}"
-    raise UsageError(
+    raise NoWorktree(
         f"there is no worktree for '{change_id}'",
-        hint=f"--create makes one; by hand: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
+        hint=f"make one: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
     )
 
 
@@ -87,7 +87,7 @@ def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str
     main = Path(known[0].path)
     path = main.parent / folders_for(change_id, known[0].repository)[0]
     if path.exists():
-        raise UsageError(f"{path} is there already", hint="use it with --path, or remove it")
+        raise UsageError(f"{path} is there already", hint="use it as it is, or remove it")
     branch = _existing_branch(change_id, main)
     words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)

@@ -4,7 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from spool.domain.state import Runner
+from spool.domain.loop import Runner
 
 
 def this_runner() -> Runner:

@@ -5,7 +5,7 @@ import select
 import signal
 import time
 
-from spool.domain.state import Runner
+from spool.domain.loop import Runner
 from spool.host.agents.sweep import signal_exactly
 from spool.host.runner.identity import is_alive
 

@@ -9,6 +9,7 @@ from spool.errors import StateError
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+_TAIL = 1 << 20
 
 
 def make_folder(path: Path) -> None:
@@ -61,6 +62,22 @@ def read_lines(path: Path) -> Iterator[bytes]:
         for line in file:
             if line.endswith(b"\n"):
                 yield line[:-1]
+
+
+def last_lines(path: Path, count: int) -> list[bytes]:
+    """Return the last finished lines of a file without reading all of it."""
+    try:
+        with path.open("rb") as file:
+            start, step = file.seek(0, os.SEEK_END), _TAIL
+            lines: list[bytes] = []
+            # Further back while there are too few: a record may list two hundred long names.
+            while start and len(lines) <= count:
+                start, step = max(0, start - step), 2 * step
+                file.seek(start)
+                lines = file.read().split(b"\n")[1 if start else 0 : -1]
+    except FileNotFoundError:
+        return []
+    return lines[-count:]
 
 
 def write_all(descriptor: int, data: bytes) -> None:

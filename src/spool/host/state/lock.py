@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.state import Runner
+from spool.domain.loop import Runner
 from spool.errors import LockedError
 from spool.host.runner.identity import is_alive
 from spool.host.state.files import FILE_MODE, make_folder
@@ -70,12 +70,13 @@ def _take(descriptor: int) -> None:
             return
         if other := _named(descriptor):
             raise LockedError(
-                f"a loop on '{other.change}' already runs in {other.directory} "
+                f"a loop on '{other.change}' is already running in {other.directory} "
                 f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
-                hint=f"watch it with: {_status_command(other)}",
+                door=other.door,
+                change=other.change,
             )
         time.sleep(_LOOK_S)
-    raise LockedError("another loop already runs here")
+    raise LockedError("another loop is already running here")
 
 
 def _named(descriptor: int) -> Holder | None:
@@ -84,12 +85,6 @@ def _named(descriptor: int) -> Holder | None:
         holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
         return holder if is_alive(holder.runner) else None
     return None
-
-
-def _status_command(other: Holder) -> str:
-    if other.door == "wt-loop":
-        return f"wt-loop status {other.change}"
-    return f"spool {other.door} --status --change {other.change}"
 
 
 def _key(place: Path) -> str:

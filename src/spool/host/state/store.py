@@ -13,10 +13,12 @@ from typing import TypeVar
 
 import msgspec
 
-from spool.domain.state import SCHEMA, IterationRecord, LoopState, interrupted_record
+from spool.domain.loop import SCHEMA
+from spool.domain.state import IterationRecord, LoopState, interrupted_record
 from spool.errors import StateError, UnreadableState
 from spool.host.state.files import (
     append_line,
+    last_lines,
     make_folder,
     naming,
     opened,
@@ -31,7 +33,7 @@ _Record = TypeVar("_Record", LoopState, IterationRecord)
 _RECORDS = ("history.jsonl", "journal.jsonl")
 _GROWING = (*_RECORDS, "context.md")
 _LOOP_FILES = ("state.json", "history.jsonl", "journal.jsonl", "logs")
-_HISTORY_TAIL = 1 << 20
+_DONE = "done-by-hand"
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -126,15 +128,15 @@ class StateFolder:
         self.link()
 
     def active_at(self) -> datetime | None:
-        """Return when the loop last told something."""
+        """Return when the loop last wrote an event."""
         try:
             return datetime.fromtimestamp(self.journal.stat().st_mtime, UTC)
         except OSError:
             return None
 
     def history(self, last: int | None = None) -> list[IterationRecord]:
-        """Return the recorded iterations, or the last so many of them."""
-        lines = read_lines(self._history) if last is None else _last_lines(self._history, last)
+        """Return the recorded iterations, or the last ones."""
+        lines = read_lines(self._history) if last is None else last_lines(self._history, last)
         return [record for line in lines if line for record in _readable(line)]
 
     def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
@@ -187,6 +189,19 @@ class StateFolder:
         """Empty the context."""
         self.prepare()
         self._write_context("", os.O_TRUNC)
+
+    def mark_done(self) -> None:
+        """Leave word for a running loop that its work is done."""
+        make_folder(self.path)
+        replace_file(self.path / _DONE, b"")
+
+    def marked_done(self) -> bool:
+        """Whether a person has said that the work is done."""
+        return (self.path / _DONE).exists()
+
+    def unmark_done(self) -> None:
+        """Forget such a word, before a new run."""
+        (self.path / _DONE).unlink(missing_ok=True)
 
     def _write_context(self, text: str, how: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | how
@@ -245,19 +260,3 @@ def _readable(line: bytes) -> Iterator[IterationRecord]:
     """Give the record of a line; one that a crash has torn is passed over and stays in the file."""
     with suppress(*_UNREADABLE):
         yield msgspec.json.decode(line, type=IterationRecord)
-
-
-def _last_lines(path: Path, count: int) -> list[bytes]:
-    """Return the last finished lines of a file without reading all of it."""
-    try:
-        with path.open("rb") as file:
-            start, step = file.seek(0, os.SEEK_END), _HISTORY_TAIL
-            lines: list[bytes] = []
-            # Further back while there are too few: a record may list two hundred long names.
-            while start and len(lines) <= count:
-                start, step = max(0, start - step), 2 * step
-                file.seek(start)
-                lines = file.read().split(b"\n")[1 if start else 0 : -1]
-    except FileNotFoundError:
-        return []
-    return lines[-count:]

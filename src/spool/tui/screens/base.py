@@ -7,8 +7,8 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from spool.app.client import Client
 from spool.errors import SpoolError
-from spool.tui.client import Client
 from spool.tui.screens.help import SUSPEND, HelpScreen
 from spool.tui.widgets.key_line import KeyLine
 

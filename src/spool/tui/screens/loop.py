@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from spool.domain import words
+from spool.app.client import Client
+from spool.domain.loop import Door, LoopSummary
+from spool.domain.progress import LoopProgress, StoryView
 from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
-from spool.tui.client import Client, LoopRef
-from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.pages import StoryIndexes
 from spool.tui.screens.base import KeyedScreen, SpoolScreen, spare_what_lives_long
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
@@ -29,6 +30,7 @@ from spool.tui.widgets.meter import Meter
 from spool.tui.widgets.story_strip import StoryStrip, Tile
 from spool.tui.widgets.story_tabs import StoryTabs
 from spool.tui.widgets.tabbed import Tabbed
+from spool.views import words
 
 _PAINT_S = 0.08
 _POLL_S = 1.0
@@ -71,13 +73,14 @@ class LoopScreen(SpoolScreen):
         Binding("escape", "back", "Back", show=False),
     ]
 
-    def __init__(self, client: Client, loop: LoopRef, *, started: bool = False) -> None:
+    def __init__(self, client: Client, loop: LoopSummary, *, started: bool = False) -> None:
         super().__init__(client)
         self._loop = loop
         self._started = started
         """Whether its runner was started just now, and may have failed to."""
         self._feed = client.attach(loop)
-        self._progress = LoopProgress(loop.change, whole=loop.door != "run")
+        self._progress = LoopProgress(loop.change, whole=loop.door is not Door.RUN)
+        self._indexes = StoryIndexes()
         self._stories = StoryList()
         self._scenarios: tuple[str, ...] = ()
         self._selected: str | None = None
@@ -94,7 +97,7 @@ class LoopScreen(SpoolScreen):
         yield LoopTitle(stories=self._loop.door == "run")
         with Container(id="body"):
             yield StoryStrip(id="stories")
-            yield StoryTabs(self.client, self._loop, self._feed)
+            yield StoryTabs(self.client, self._loop, self._feed, self._indexes)
         yield Line(id="message")
         yield Meter()
         yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS], id="keys")
@@ -104,7 +107,7 @@ class LoopScreen(SpoolScreen):
         """Begin to follow the journal."""
         self.query_one("#message").display = self.query_one("#end-keys").display = False
         self.query_one("#agent-text").focus()
-        self.run_worker(Bridge(self._feed, self._progress, self).run(), name="bridge")
+        self.run_worker(Bridge(self._feed, self._progress, self._indexes, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
         self.call_after_refresh(spare_what_lives_long)
         self._learn()

@@ -7,11 +7,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Checkbox, Input, TabPane
 
+from spool.app.client import Client
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.blocks import Block, Tone, line, markdown, plain
-from spool.tui.client import Client
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen

@@ -12,16 +12,16 @@ from textual.containers import VerticalScroll
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Static
 
-from spool.domain import words
+from spool.domain.progress import LoopProgress, Mark, StoryView
 from spool.domain.text import counted, one_line
 from spool.tui import reports
 from spool.tui.looks import MARKS, STATUS_STYLES, fitted, state_of
 from spool.tui.pages import BlockPages
-from spool.tui.progress import LoopProgress, Mark, StoryView
 from spool.tui.screens.base import KeyedScreen
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
+from spool.views import words
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
@@ -122,7 +122,7 @@ class ResultScreen(KeyedScreen[str | None]):
         if reason := progress.ended.reason if progress.ended else "its runner is gone" if over else "":
             text.append(f"\n{one_line(reason, 400)}")
         if progress.error is not None and progress.error.kept:
-            text.append(f"\nKept: {one_line(progress.error.kept, 400)}", "yellow")
+            text.append(f"\nKept: {words.kept(progress.error)}", "yellow")
         return text
 
     def _total(self) -> str:

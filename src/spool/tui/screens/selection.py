@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from spool.app.client import ChangeRow, Client
 from spool.domain.text import one_line
 from spool.errors import SpoolError
-from spool.tui.client import ChangeRow, Client
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
@@ -105,7 +105,7 @@ class SelectionScreen(SpoolScreen):
         told = ""
         if row is not None:
             where = f"runs in {row.elsewhere}" if row.elsewhere else "running"
-            now = f"{where}; Enter attaches" if row.running else row.reason
+            now = f"{where}; Enter attaches" if row.running else row.loop.reason if row.loop else ""
             told = " · ".join(part for part in (row.title, now) if part)
         self.query_one("#detail", Line).say(one_line(told, 400))
 

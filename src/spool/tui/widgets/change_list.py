@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from spool.tui.client import ChangeRow
+from spool.app.client import ChangeRow
 from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
 
 _BAR = 10
@@ -90,7 +90,7 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
         text.append(fitted("" if said == row.id else said, title) + " ", "dim" if row.elsewhere else "")
     text.append_text(bar(row.done, row.total, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
-    status = row.status or ("complete" if row.total and row.done == row.total else "new")
+    status = str(row.loop.status) if row.loop else "complete" if row.total and row.done == row.total else "new"
     text.append(fitted(status, 9), STATUS_STYLES.get(status, "dim"))
     if activity:
         text.append(fitted(ago(row.active_at, now), activity), "dim")

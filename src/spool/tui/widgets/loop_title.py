@@ -4,9 +4,9 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widgets import Static
 
+from spool.domain.progress import LoopProgress
 from spool.domain.text import one_line
 from spool.tui.looks import STATUS_STYLES, bar, fitted, state_of
-from spool.tui.progress import LoopProgress
 
 _BAR = 24
 _DOT = " · "

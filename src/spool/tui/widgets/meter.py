@@ -7,8 +7,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Sparkline, Static
 
+from spool.domain.progress import LoopProgress
 from spool.tui.looks import figures
-from spool.tui.progress import LoopProgress
 
 _ITERATIONS = 12
 

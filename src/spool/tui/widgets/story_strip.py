@@ -8,9 +8,9 @@ from textual import events
 from textual.message import Message
 from textual.widget import Widget
 
+from spool.domain.progress import Mark
 from spool.domain.text import one_line
 from spool.tui.looks import MARKS, fitted
-from spool.tui.progress import Mark
 
 
 class Tile(msgspec.Struct, frozen=True):

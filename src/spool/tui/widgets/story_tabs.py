@@ -8,14 +8,15 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import TabPane
 
+from spool.app.client import Client, Diff, Feed
+from spool.domain.loop import LoopSummary
+from spool.domain.progress import LoopProgress, StoryView
 from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
 from spool.tui.blocks import Block, Tone, line
-from spool.tui.client import Client, Diff, Feed, LoopRef
-from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryPages, pages_in
-from spool.tui.progress import LoopProgress, StoryView
+from spool.tui.pages import BlockPages, LogPages, StoryIndex, StoryIndexes, StoryPages, pages_in
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
@@ -31,11 +32,12 @@ class StoryTabs(Container):
     StoryTabs { width: 1fr; height: 1fr; }
     """
 
-    def __init__(self, client: Client, loop: LoopRef, feed: Feed) -> None:
+    def __init__(self, client: Client, loop: LoopSummary, feed: Feed, indexes: StoryIndexes) -> None:
         super().__init__()
         self._client = client
         self._loop = loop
         self._feed = feed
+        self._indexes = indexes
         self._view: StoryView | None = None
         self._index: StoryIndex | None = None
         self._log: LogPages | None = None
@@ -72,11 +74,12 @@ class StoryTabs(Container):
             self._view = view
             self._compared_at = 0.0
         agent = self.query_one("#agent-text", PagedView)
-        if view.pages is self._index:
+        index = self._indexes.of(view.id)
+        if index is self._index:
             agent.grown()
         else:
-            self._index = view.pages
-            agent.show(StoryPages(self._feed, view.pages))
+            self._index = index
+            agent.show(StoryPages(self._feed, index))
         match self.query_one(Tabbed).active:
             case "info":
                 self._put("#info-text", reports.info(progress, view, stories, scenarios))

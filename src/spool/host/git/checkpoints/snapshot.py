@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.state import SCHEMA
+from spool.domain.loop import SCHEMA
 from spool.errors import StateError, UnreadableState
 from spool.host.git.checkpoints.modes import Modes
 from spool.host.git.checkpoints.theirs import Refs

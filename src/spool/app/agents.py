@@ -1,0 +1,141 @@
+"""The agents that Spool can run: which are installed, and whether one works here."""
+
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from spool.app.runner import new_run_id, run
+from spool.app.settings import load_settings
+from spool.domain.invocation import Traits
+from spool.domain.loop import Door
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.state import IterationRecord
+from spool.domain.text import one_line
+from spool.domain.verdict import ExitCode
+from spool.errors import SpoolError, UsageError
+from spool.harness import registry
+from spool.host.git.repository import git_environment
+from spool.host.state.store import StateFolder
+from spool.sources.project import find_project
+
+CHECK_PROMPT = "Write the word hello into a new file hello.txt. That is the whole task."
+_VERSION_TIMEOUT_S = 15
+
+
+class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of `spool harness list`."""
+
+    name: str
+    installed: bool
+    path: str | None
+    version: str
+    model: bool
+    resume: bool
+    json: bool
+    cost: bool
+    allow_all: bool
+    install: str
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent did on a tiny task."""
+
+    record: IterationRecord
+    wrote: bool
+
+
+def settings_here() -> Settings:
+    """Return the settings in force around the current directory, in a project or not."""
+    try:
+        root: Path | None = find_project(Path.cwd()).root
+    except UsageError:
+        root = None
+    return load_settings(root, {})
+
+
+def list_agents() -> list[AgentRow]:
+    """Return a row for each agent."""
+    settings = settings_here()
+    # Some take seconds to print their version.
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda name: _row(name, settings), registry.names(settings.harnesses)))
+
+
+def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
+    """Return what is known of an agent, and where it is installed."""
+    traits = registry.find(name, settings.harnesses).traits
+    path = shutil.which(traits.program)
+    if path is None:
+        raise SpoolError(f"{traits.program} is not installed, or not on PATH", hint=f"install it: {traits.install}")
+    return traits, path
+
+
+def version_of(traits: Traits) -> str:
+    """Return the first line that `--version` prints; pi prints it on standard error."""
+    try:
+        done = subprocess.run(
+            [traits.program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    said = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
+    return one_line(said.splitlines()[0], 40) if said and not done.returncode else ""
+
+
+def try_agent(name: str, settings: Settings) -> Trial | None:
+    """Run one iteration of a tiny change in a scratch repository; None if a person stopped it."""
+    settings = msgspec.structs.replace(
+        settings,
+        harness=name,
+        allow_all=True,
+        max_iterations=1,
+        error_threshold=1,
+        iteration_timeout=300.0,
+        rate_limit_pause=0.0,
+    )
+    with tempfile.TemporaryDirectory(prefix="spool-check-") as folder:
+        root = Path(folder)
+        change = root / ".spool" / "changes" / "check"
+        change.mkdir(parents=True)
+        (change / "proposal.md").write_text("# Check\n\nA check whether the agent can work here.\n")
+        subprocess.run(["git", "init", "--quiet"], cwd=root, env=git_environment(), check=True, capture_output=True)
+        spec = LoopSpec(
+            run_id=new_run_id(),
+            door=Door.RALPH,
+            change="check",
+            root=folder,
+            settings=settings,
+            task=CHECK_PROMPT,
+            show=Show.NOTHING,
+            listed=False,
+        )
+        if run(spec).exit_code is ExitCode.INTERRUPTED:
+            return None
+        record = StateFolder(Path(spec.folder)).history(last=1)[0]
+        return Trial(record=record, wrote=(root / "hello.txt").exists())
+
+
+def _row(name: str, settings: Settings) -> AgentRow:
+    traits = registry.find(name, settings.harnesses).traits
+    path = shutil.which(traits.program)
+    return AgentRow(
+        name=name,
+        installed=path is not None,
+        path=path,
+        version=version_of(traits) if path and traits.reads_prompt else "",
+        model=traits.model,
+        resume=traits.resume,
+        json=traits.json,
+        cost=traits.cost,
+        allow_all=traits.allow_all,
+        install=traits.install,
+    )

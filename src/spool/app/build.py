@@ -1,0 +1,191 @@
+"""Builds the parts of a loop from its spec."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spool.domain.change import Change
+from spool.domain.loop import Door
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec
+from spool.engine.iteration import Patience
+from spool.engine.loop import Agency
+from spool.engine.plan import Plan
+from spool.engine.plans.prompt import Aim, PromptPlan, World
+from spool.engine.plans.stories import OnResume, StoryPlan, StoryWorld, Walk
+from spool.engine.ports import Emit, Harness
+from spool.errors import CommandTimeout, SpoolError, UsageError
+from spool.harness import registry
+from spool.host.clock import SystemClock
+from spool.host.command import run_command
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.heads import GitHeads
+from spool.host.git.repository import NoRepository, Repository
+from spool.host.git.working_tree import GitWorktree, PlainFolder
+from spool.host.state.loop_files import OWN_FILES
+from spool.host.state.store import StateFolder
+from spool.sources.openspec import OpenSpec
+from spool.sources.project import Project, bare_project, project_at
+from spool.sources.stories import ChangeStories
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a plan is made of, once the locks are taken."""
+
+    project: Project
+    change: Change
+    """The change as it was at the start; a plan reads it anew for each iteration."""
+    harness: Harness
+    folder: StateFolder
+    repository: Repository | NoRepository
+    worktree: GitWorktree | PlainFolder
+    clock: SystemClock
+    emit: Emit
+
+
+def open_project(spec: LoopSpec) -> Project:
+    """Return the project of a loop; `wt-loop` needs no written change."""
+    root = Path(spec.root)
+    return bare_project(root) if spec.door is Door.WORKTREE else project_at(root)
+
+
+def find_harness(settings: Settings) -> Harness:
+    """Return the agent of these settings, or refuse before anything is written."""
+    harness = registry.find(settings.harness, settings.harnesses)
+    require_program(harness)
+    if settings.resume_agent and not harness.traits.resume:
+        raise UsageError(
+            f"{harness.name} cannot continue an earlier conversation", hint="let it start afresh each time"
+        )
+    return harness
+
+
+def require_program(harness: Harness) -> None:
+    """Refuse an agent that is not installed."""
+    program = harness.traits.program
+    if shutil.which(program) is None:
+        raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
+
+
+def open_worktree(repository: Repository | NoRepository, settings: Settings) -> GitWorktree | PlainFolder:
+    """Return what counts changes and commits them."""
+    if isinstance(repository, NoRepository):
+        return PlainFolder()
+    return GitWorktree(repository, timeout_s=settings.command_timeout)
+
+
+def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
+    """Return which agent a loop uses, and how."""
+    settings = spec.settings
+    return Agency(
+        harness=harness,
+        directory=spec.root,
+        model=settings.model,
+        allow_all=settings.allow_all,
+        is_root=os.geteuid() == 0,
+        auto_commit=settings.auto_commit,
+        resume=settings.resume_agent,
+        session=session,
+        patience=Patience(
+            iteration_s=settings.iteration_timeout or None,
+            idle_s=settings.idle_timeout or None,
+            promise_grace_s=settings.promise_grace,
+            output_bytes=settings.output_limit_mb << 20,
+        ),
+    )
+
+
+async def make_plan(spec: LoopSpec, parts: Parts) -> Plan:
+    """Return what the loop does, by its front door."""
+    return await _story_plan(spec, parts) if spec.door is Door.RUN else _prompt_plan(spec, parts)
+
+
+def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
+    settings, in_worktree = spec.settings, spec.door is Door.WORKTREE
+
+    async def read_change() -> Change:
+        return await asyncio.to_thread(parts.project.read, spec.change)
+
+    async def run_check(command: str) -> int | None:
+        try:
+            # The user's own command line, word for word; nothing of ours is put into it.
+            argv = ["/bin/sh", "-c", command]
+            done = await run_command(argv, directory=Path(spec.root), timeout_s=settings.done_command_timeout)
+        except CommandTimeout:
+            return None
+        return done.exit_code
+
+    heads = None
+    if in_worktree and isinstance(parts.repository, Repository):
+        heads = GitHeads(parts.repository, timeout_s=settings.command_timeout)
+    aim = Aim(
+        task=spec.task,
+        promise=settings.completion_promise,
+        limits=spec.limits,
+        criterion=spec.criterion,
+        command=spec.done_command,
+        own_files=OWN_FILES if in_worktree else (),
+    )
+    world = World(
+        read_change=read_change,
+        read_context=parts.folder.context,
+        run_command=run_check,
+        marked_done=parts.folder.marked_done,
+        emit=parts.emit,
+        jitter=parts.clock.jitter,
+        heads=heads,
+        question_tool=parts.harness.traits.question_tool,
+    )
+    return PromptPlan(aim, world)
+
+
+async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
+    settings = spec.settings
+    assert isinstance(parts.repository, Repository)  # noqa: S101 - the runner has refused to start without git
+    checkpoints = Checkpoints(
+        parts.repository,
+        spec.change,
+        now=parts.clock.now,
+        timeout_s=settings.command_timeout,
+        large_file_bytes=settings.large_file_mb << 20,
+    )
+    await checkpoints.expire(parts.clock.now())
+    walk = Walk(
+        limits=spec.limits,
+        max_retries=settings.max_retries,
+        on_resume=OnResume(settings.on_resume),
+        question_tool=parts.harness.traits.question_tool,
+        learnings=learnings_of(spec.root, parts.folder),
+    )
+    world = StoryWorld(
+        source=ChangeStories(
+            parts.project, spec.change, timeout_s=settings.command_timeout, openspec=_openspec(spec, parts)
+        ),
+        checkpoints=checkpoints,
+        read_context=parts.folder.context,
+        commit=parts.worktree.commit if settings.commit_stories else None,
+        emit=parts.emit,
+        jitter=parts.clock.jitter,
+    )
+    return StoryPlan(walk, world)
+
+
+def learnings_of(root: str, folder: StateFolder) -> str:
+    """Return the file in which stories write down what later ones should know, as the prompt names it."""
+    return str((folder.path / "learnings.md").relative_to(root))
+
+
+def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
+    """Return an `openspec` to ask, where it is installed and the change is one of its own."""
+    if parts.change.source != "openspec" or not OpenSpec.installed():
+        return None
+
+    async def ask(argv: Sequence[str]) -> bytes:
+        done = await run_command(argv, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+        return done.output
+
+    return OpenSpec(ask)

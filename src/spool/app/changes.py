@@ -1,0 +1,42 @@
+"""The changes of a project, each with what its loop does or did."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from spool.app.client import ChangeRow
+from spool.app.loops import latest_loop, running
+from spool.domain.change import ChangeInfo
+from spool.domain.loop import LoopSummary
+from spool.errors import SpoolError
+from spool.host.state.store import StateFolder
+from spool.sources.project import Project
+
+
+def change_rows(project: Project, repository: str) -> list[ChangeRow]:
+    """Return the active changes and the loops in other worktrees of the repository, running ones first."""
+    found = [_row(info, latest_loop(project.root, info.id)) for info in project.changes()]
+    here = {row.loop.folder for row in found if row.loop}
+    found += [_elsewhere(loop) for loop in running() if loop.project == repository and loop.folder not in here]
+    return sorted(found, key=lambda row: (not row.running, row.id, row.elsewhere))
+
+
+def _elsewhere(loop: LoopSummary) -> ChangeRow:
+    """Return the line of a loop that runs in another worktree, with that worktree's own count of tasks."""
+    info = ChangeInfo(loop.change, "", loop.change)
+    with suppress(SpoolError, OSError):
+        info = next((one for one in Project(Path(loop.worktree)).changes() if one.id == loop.change), info)
+    return _row(info, loop, elsewhere=loop.worktree)
+
+
+def _row(info: ChangeInfo, loop: LoopSummary | None, *, elsewhere: str = "") -> ChangeRow:
+    active_at = (StateFolder(Path(loop.folder)).active_at() or loop.updated_at) if loop else None
+    return ChangeRow(
+        id=info.id,
+        source=info.source,
+        title=info.title,
+        done=info.done,
+        total=info.total,
+        loop=loop,
+        active_at=active_at,
+        elsewhere=elsewhere,
+    )

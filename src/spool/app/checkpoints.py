@@ -1,0 +1,69 @@
+"""Checkpoints and discarded attempts of the working tree one stands in, for a person to look at and restore."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from spool.app.settings import load_settings
+from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.errors import SpoolError
+from spool.host.clock import SystemClock
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.runner.identity import this_runner
+from spool.host.state.lock import Holder, held
+
+_Result = TypeVar("_Result")
+
+
+def list_all() -> tuple[list[Checkpoint], list[Discarded]]:
+    """Return the checkpoints that loops hold, and the discarded attempts."""
+
+    async def both(checkpoints: Checkpoints) -> tuple[list[Checkpoint], list[Discarded]]:
+        return await checkpoints.saved(), await checkpoints.discarded()
+
+    return _use(both)
+
+
+def show(name: str) -> str:
+    """Return which files a discarded attempt had changed."""
+    return _use(lambda checkpoints: checkpoints.show(name))
+
+
+def diff(name: str) -> str:
+    """Return a discarded attempt as a patch."""
+    return _use(lambda checkpoints: checkpoints.diff(name))
+
+
+def restore(name: str) -> Discarded | None:
+    """Restore a discarded attempt; return what was in the tree, which is kept in its turn."""
+    return _use(lambda checkpoints: checkpoints.restore(name), lock=True)
+
+
+def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: bool = False) -> _Result:
+    """Use the checkpoints of the working tree around the current directory."""
+
+    async def main() -> _Result:
+        settings, clock = load_settings(None, {}), SystemClock()
+        repository = await find_repository(Path.cwd(), timeout_s=settings.command_timeout)
+        if isinstance(repository, NoRepository):
+            raise SpoolError(f"there are no checkpoints here: {repository.why}")
+        checkpoints = Checkpoints(repository, "by hand", now=clock.now, timeout_s=settings.command_timeout)
+        if not lock:
+            return await work(checkpoints)
+        with held(repository.spool_dir / "locks", [repository.top], _holder(repository, clock)):
+            return await work(checkpoints)
+
+    return asyncio.run(main())
+
+
+def _holder(repository: Repository, clock: SystemClock) -> Holder:
+    return Holder(
+        runner=this_runner(),
+        run_id="",
+        door="checkpoint",
+        change="restore",
+        directory=str(repository.top),
+        since=clock.now(),
+    )

@@ -1,0 +1,91 @@
+"""Stopping loops, calling them done, and leaving them notes."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.app.loops import loop_at
+from spool.domain.loop import STATE, Door, LoopSummary, summarized
+from spool.domain.verdict import Status
+from spool.errors import CommandError, LockedError, UsageError
+from spool.host.git.checkouts import common_dir
+from spool.host.runner.identity import this_runner
+from spool.host.runner.stopping import stop_runner
+from spool.host.state.lock import Holder, held
+from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
+from spool.host.state.registry import this_machine
+from spool.host.state.store import StateFolder
+
+BY_HAND = "a person said that it is done"
+_LARGEST_NOTE = 1 << 20
+
+
+def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
+    """Stop these loops at once and wait for their ends; return which are gone."""
+    with ThreadPoolExecutor(max_workers=32) as pool:  # each only waits
+        gone = list(pool.map(lambda loop: stop_runner(loop.runner), loops))
+    for loop in loops:
+        if loop.door is Door.WORKTREE:
+            _write_killed(loop)
+    return gone
+
+
+def call_done(loop: LoopSummary) -> None:
+    """Mark the work of a loop that has ended as done."""
+    folder, now = StateFolder(Path(loop.folder)), datetime.now(UTC)
+    with _locked(loop):
+        state = folder.load()
+        if state is not None:
+            done = msgspec.structs.replace(
+                state, status=Status.DONE, reason=BY_HAND, updated_at=now, ended_at=state.ended_at or now
+            )
+            folder.save(done)
+            loop = summarized(done)
+            rewrite_loop_file(loop)
+    this_machine().enter(loop)
+
+
+def ask_to_finish(loop: LoopSummary) -> None:
+    """Have a running loop end as done after this iteration."""
+    StateFolder(Path(loop.folder)).mark_done()
+
+
+def add_note(state: Path, text: str) -> None:
+    """Add a note that every later iteration reads."""
+    if not text.strip():
+        raise UsageError("there is nothing to add")
+    if len(text) > _LARGEST_NOTE:
+        raise UsageError("that is more than 1 MiB of context")
+    StateFolder(state).add_context(text)
+
+
+def clear_notes(state: Path) -> None:
+    """Remove all notes."""
+    StateFolder(state).clear_context()
+
+
+def _write_killed(loop: LoopSummary) -> None:
+    """Make the file of a runner that was killed say so too: other tools read it, and nothing else."""
+    file = read_loop_file(Path(loop.root)) if Path(loop.root).is_dir() else None
+    now = loop_at(Path(loop.root), loop.door, loop.change)
+    if file is None or now is None or file.status is now.status:
+        return
+    with suppress(LockedError, CommandError), _locked(loop):
+        rewrite_loop_file(now)
+
+
+def _locked(loop: LoopSummary) -> AbstractContextManager[None]:
+    holder = Holder(
+        runner=this_runner(),
+        run_id=loop.run_id,
+        door=loop.door,
+        change=loop.change,
+        directory=loop.root,
+        since=datetime.now(UTC),
+    )
+    root = Path(loop.root)
+    return held(common_dir(root) / "spool" / "locks", [root, root / STATE / loop.change], holder)

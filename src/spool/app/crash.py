@@ -1,0 +1,46 @@
+"""What a bug of ours leaves for a person to report: a file with the traceback, the versions and the last events."""
+
+import platform
+import sys
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spool import __version__
+from spool.host.state.files import last_lines, make_folder, replace_file
+from spool.host.state.registry import user_state
+
+_EVENTS = 20
+
+
+def crash_folder() -> Path:
+    """Return where crash files go that belong to no loop."""
+    return user_state() / "crashes"
+
+
+def write_crash(folder: Path, error: BaseException, *, run_id: str = "") -> Path | None:
+    """Write a crash file into a folder and return its path; None if even that fails."""
+    now = datetime.now(UTC)
+    path = folder / f"crash-{run_id or f'{now:%Y%m%dT%H%M%S}'}.txt"
+    with suppress(Exception):  # the disk may be what broke
+        make_folder(folder)
+        replace_file(path, _report(folder, error, now).encode("utf-8", "replace"))
+        return path
+    return None
+
+
+def _report(folder: Path, error: BaseException, now: datetime) -> str:
+    versions = f"spool {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    events = [line.decode("utf-8", "replace") for line in last_lines(folder / "journal.jsonl", _EVENTS)]
+    return "\n".join(
+        [
+            f"{now:%Y-%m-%d %H:%M:%S} UTC, {versions}",
+            f"argv: {sys.argv}",
+            "",
+            "".join(traceback.format_exception(error)),
+            f"The last {len(events)} events:" if events else "No events.",
+            *events,
+            "",
+        ]
+    )

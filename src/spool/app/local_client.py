@@ -1,0 +1,294 @@
+"""This machine, as a face needs it: what `spool.app.client.Client` asks for."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from spool.app.build import learnings_of
+from spool.app.changes import change_rows
+from spool.app.client import Batch, ChangeRow, Diff, FileDiff, Placed, Preview
+from spool.app.control import add_note
+from spool.app.launch import Launched, in_background
+from spool.app.runner import new_run_id
+from spool.domain.loop import Door, LoopSummary, state_path
+from spool.domain.prompt import StoryPrompt, build_story_prompt
+from spool.domain.settings import Layer, Settings, merge
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.story import StoryList, parse_stories
+from spool.domain.verdict import Status
+from spool.errors import SpoolError
+from spool.harness import registry
+from spool.host.agents.sweep import signal_exactly
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.difference import compare, copy_out
+from spool.host.git.repository import NoRepository, find_repository
+from spool.host.runner.identity import start_time, this_runner
+from spool.host.state.feed import JournalFeed, Row
+from spool.host.state.store import StateFolder
+from spool.sources.project import Project
+from spool.sources.stories import ChangeStories, read_scenarios, read_stories
+
+
+class LocalClient:
+    """Reads the files of this machine, starts runners on it and signals them."""
+
+    def __init__(self, project: Project, settings: Settings, *, fresh: bool = False) -> None:
+        self._project = project
+        self._fresh = fresh
+        self._repository: str | None = None
+        self._launched: dict[str, Launched] = {}
+        self.settings = settings
+
+    @property
+    def harnesses(self) -> list[str]:
+        """The agents that can be picked."""
+        return registry.names(self.settings.harnesses)
+
+    def check(self, values: Mapping[str, str | bool]) -> Settings:
+        """Return the settings with what a person has typed, or raise a UsageError."""
+        typed: dict[str, object] = dict(values)
+        typed["model"] = values.get("model") or None
+        current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
+        checked = merge([Layer("", current), Layer("", typed)]).settings
+        registry.find(checked.harness, checked.harnesses)
+        self.settings = checked
+        return checked
+
+    async def changes(self) -> list[ChangeRow]:
+        """Return the active changes, and the loops that run elsewhere."""
+        if self._repository is None:
+            found = await find_repository(self._project.root, timeout_s=self.settings.command_timeout)
+            self._repository = str(self._project.root if isinstance(found, NoRepository) else found.main)
+        return await asyncio.to_thread(change_rows, self._project, self._repository)
+
+    async def preview(self, change: str) -> Preview:
+        """Return what there is to read of a change."""
+        return await asyncio.to_thread(self._preview, change)
+
+    async def prompt(self, change: str, settings: Settings) -> str:
+        """Return exactly what the agent will get for the next story."""
+        async with self._as_the_runner_will_find_it(change, settings) as project:
+            source = ChangeStories(project, change, timeout_s=settings.command_timeout)
+            story = (await source.stories()).next
+            if story is None:
+                return ""
+            texts = await source.prompt_parts()
+        folder = self._folder(change)
+        return build_story_prompt(
+            StoryPrompt(
+                iteration=await asyncio.to_thread(_next_iteration, folder, fresh=self._fresh),
+                attempt=1,
+                max_attempts=settings.max_retries + 1,
+                story=story,
+                change=texts,
+                learnings=learnings_of(str(self._project.root), folder),
+                context=folder.context(),
+                question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
+            )
+        )
+
+    @asynccontextmanager
+    async def _as_the_runner_will_find_it(self, change: str, settings: Settings) -> AsyncIterator[Project]:
+        """Give the project; one whose last run was stopped goes back to its checkpoint before the agent is asked."""
+        timeout_s = settings.command_timeout
+        repository = await find_repository(self._project.root, timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            yield self._project
+            return
+        saved = Checkpoints(repository, change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
+        left = await saved.current()
+        if left is None or (settings.on_resume == "keep" and not left.half_reverted):
+            yield self._project
+            return
+        inside = self._project.root.relative_to(repository.top)
+        with TemporaryDirectory(prefix="spool-preview-") as folder:
+            places = (str(inside / name) for name in (".spool", "openspec"))
+            await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
+            yield Project(Path(folder) / inside)
+
+    async def start(self, change: str, settings: Settings) -> LoopSummary:
+        """Start a loop in the background."""
+        spec = LoopSpec(
+            run_id=new_run_id(),
+            door=Door.RUN,
+            change=change,
+            root=str(self._project.root),
+            settings=settings,
+            fresh=self._fresh,
+            show=Show.NOTHING,
+        )
+        self._fresh = False
+        launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
+        return _expected(launched)
+
+    def attach(self, loop: LoopSummary) -> "LocalFeed":
+        """Replay a loop's journal and follow it."""
+        return LocalFeed(loop, self._launched.get(loop.run_id))
+
+    async def stories(self, loop: LoopSummary) -> StoryList:
+        """Return the stories of a loop's change as they stand now."""
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+
+    async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
+        """Return the scenarios that a loop's change must fulfil."""
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(
+            lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
+        )
+
+    async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
+        """Return what has changed since a checkpoint's tree, in the working tree or in that of a later checkpoint."""
+        timeout_s = self.settings.command_timeout
+        repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            return Diff(note=f"nothing can be compared: {repository.why}")
+        changed = await compare(repository, tree, until, timeout_s=timeout_s)
+        return Diff(
+            files=tuple(
+                FileDiff(path=file.path, added=file.added, removed=file.removed, patch=file.patch) for file in changed
+            )
+        )
+
+    async def add_context(self, loop: LoopSummary, text: str) -> None:
+        """Add a note that every later iteration reads."""
+        await asyncio.to_thread(add_note, Path(loop.folder), text)
+
+    def stop(self, loop: LoopSummary) -> bool:
+        """Ask a runner to stop; return whether it was there to be asked."""
+        return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
+
+    def force(self, loop: LoopSummary) -> None:
+        """Kill a runner and its agent by a process of its own, for which nobody waits."""
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "spool.host.runner.enforce", str(loop.runner.pid), loop.runner.start_time],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _folder(self, change: str) -> StateFolder:
+        return StateFolder(Path(state_path(str(self._project.root), Door.RUN, change)))
+
+    def _preview(self, change: str) -> Preview:
+        read = self._project.read(change)
+        info = next((info for info in self._project.changes() if info.id == change), None)
+        return Preview(
+            change=change,
+            title=info.title if info else change,
+            proposal=read.proposal,
+            tasks=read.tasks or "",
+            scenarios=tuple(read_scenarios(self._project.root / read.directory)),
+            stories=parse_stories(read.tasks or ""),
+            notice=self._notice(change),
+        )
+
+    def _notice(self, change: str) -> str:
+        try:
+            stories = read_stories(self._project, change)
+            state = self._folder(change).load()
+        except SpoolError as error:
+            return f"{error}. {error.hint}" if error.hint else str(error)
+        if stories.next is None:
+            return "every story is complete; there is nothing left to run"
+        if state is None or state.story is None or state.status is Status.DONE:
+            return ""
+        return (
+            f"an earlier run ended in story {state.story.id}; R continues from its checkpoint, "
+            "or from the tree as it is, as the settings say"
+        )
+
+
+class LocalFeed:
+    """A loop's journal and logs on this machine."""
+
+    def __init__(self, loop: LoopSummary, launched: Launched | None) -> None:
+        self._loop = loop
+        self._launched = launched
+        self._feed = JournalFeed(Path(loop.folder), self._alive, self._ready)
+
+    async def next(self) -> Batch:
+        """Wait until there is more, or until a moment has passed, and return it."""
+        found, over = await self._feed.next()
+        return Batch(
+            events=tuple(map(_placed, found)),
+            read=self._feed.offset,
+            size=self._feed.size,
+            over=over,
+            complaint=self._complaint() if over else "",
+        )
+
+    async def page(self, start: int, stop: int) -> list[Placed]:
+        """Return the events of a part of the journal that has been read before."""
+        return list(map(_placed, await self._feed.page(start, stop)))
+
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
+        return await self._feed.log_sizes(iteration)
+
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of what an iteration's agent printed, on `err` or `out`."""
+        return await self._feed.log(iteration, stream, start, stop)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._feed.close()
+
+    def _alive(self) -> bool:
+        if self._launched is not None and self._launched.failed:  # collects a runner that has ended, too
+            return False
+        runner = self._loop.runner
+        return bool(runner.start_time) and start_time(runner.pid) == runner.start_time
+
+    def _ready(self) -> bool:
+        """Whether a runner that was just started has taken its folder over, or will not do so any more."""
+        if self._launched is None or not self._alive():
+            return True
+        with suppress(SpoolError, OSError):
+            state = StateFolder(Path(self._loop.folder)).load()
+            return state is not None and state.run_id == self._loop.run_id
+        return False
+
+    def _complaint(self) -> str:
+        """Return what a runner said that failed before it ran."""
+        loop = self._launched.summary() if self._launched else None
+        if loop is not None and loop.iteration == 0 and loop.status is Status.STOPPED:
+            return loop.reason
+        return self._launched.said() if self._launched and loop is None else ""
+
+
+def _placed(row: Row) -> Placed:
+    return Placed(*row)
+
+
+def _expected(launched: Launched) -> LoopSummary:
+    """Return the summary of a runner that has just been started and has not entered itself yet."""
+    spec, now = launched.spec, datetime.now(UTC)
+    return LoopSummary(
+        run_id=spec.run_id,
+        door=spec.door,
+        change=spec.change,
+        project=spec.root,
+        worktree=spec.root,
+        root=spec.root,
+        folder=spec.folder,
+        harness=spec.settings.harness,
+        model=spec.settings.model,
+        runner=msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or ""),
+        started_at=now,
+        updated_at=now,
+    )
+
+
+def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:
+    state = None if fresh else folder.load()
+    return 1 if fresh else max(state.iteration if state else 0, folder.last_iteration()) + 1

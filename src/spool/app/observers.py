@@ -1,0 +1,113 @@
+"""Observers get a run's events outside the loop: a slow, stopped or broken one never holds up an agent.
+
+Third parties join by the entry point group `spool.observers`: a callable that takes the LoopSpec of a run and returns
+an `Observer`, or None if it does not want this run.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from spool.domain.events import Event, RunEnded
+from spool.domain.spec import LoopSpec
+from spool.host.state.journal import JournalReader
+
+GROUP = "spool.observers"
+_TICK_S = 0.5
+_INTERRUPTED = 130
+
+
+class Observer(Protocol):
+    """Whoever gets events outside the loop."""
+
+    def see(self, event: Event) -> None:
+        """Take one event."""
+        ...
+
+    def tick(self) -> None:
+        """Time has passed without an event."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+def plugged_in(spec: LoopSpec) -> list[Observer]:
+    """Return the observers that installed packages offer for a run."""
+    offered = (point.load()(spec) for point in entry_points(group=GROUP))
+    return [observer for observer in offered if observer is not None]
+
+
+class Observation:
+    """A thread that follows the journal and feeds one observer."""
+
+    def __init__(self, journal: Path, offset: int, observer: Observer) -> None:
+        self._reader = JournalReader(journal, offset=offset)
+        self._observer = observer
+        self._grown = threading.Event()
+        self._over = False
+        self._thread = threading.Thread(target=self._follow, name=type(observer).__name__, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._grown.set()
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            # Nobody takes what the thread writes. All is saved, and Python's own exit would wait for the thread's
+            # hold on standard output, and then abort.
+            os._exit(_INTERRUPTED)
+
+    def notice(self) -> None:
+        """Something was written."""
+        self._grown.set()
+
+    def _follow(self) -> None:
+        try:
+            self._feed()
+            self._observer.close()
+        except Exception as error:  # noqa: BLE001 - an observer may be anybody's code, and must not hurt the loop
+            _complain(self._observer, error)
+
+    def _feed(self) -> None:
+        while True:
+            self._grown.wait(_TICK_S)
+            self._grown.clear()
+            over = self._over
+            for event in self._reader.read():
+                self._observer.see(event)
+                if isinstance(event, RunEnded):
+                    return
+            if over:
+                return
+            self._observer.tick()
+
+
+@contextmanager
+def observing(journal: Path, offset: int, observers: Sequence[Observer]) -> Iterator[list[Observation]]:
+    """Feed each observer by a thread of its own while the context lasts: a stopped terminal stops no log."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(Observation(journal, offset, observer)) for observer in observers]
+
+
+def _complain(observer: Observer, error: Exception) -> None:
+    """Report an observer that ended early. What Python still holds for a broken pipe must not complain at exit."""
+    if isinstance(error, OSError) and getattr(observer, "prints", False):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        with suppress(OSError):  # a closed terminal takes no complaint either
+            what = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            print(f"spool: {type(observer).__name__} ended early: {what}", file=sys.stderr)

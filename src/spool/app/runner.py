@@ -1,0 +1,348 @@
+"""Runs a loop in this process, from taking the locks to letting them go."""
+
+import asyncio
+import hashlib
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
+from spool.app.crash import write_crash
+from spool.app.observers import Observer, observing, plugged_in
+from spool.app.signals import listening
+from spool.domain.change import Change
+from spool.domain.events import Event, IterationEnded, Warned
+from spool.domain.loop import DIED, Door, LoopSummary, Phase, PlanState, summarized
+from spool.domain.outcome import OutcomeKind
+from spool.domain.promise import DEFAULT_PROMISE
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.state import IterationRecord, LoopState
+from spool.domain.stream import Usage
+from spool.domain.verdict import Finish, Status
+from spool.engine.loop import Loop
+from spool.engine.ports import Emit, Harness, Ports, Store
+from spool.engine.stop import Stop
+from spool.errors import InternalError, SpoolError, UnreadableState
+from spool.host.agents.agent_host import AgentHost
+from spool.host.agents.supervisor import fork_supervisor
+from spool.host.clock import SystemClock
+from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.runner.identity import this_runner
+from spool.host.state.journal import JournalWriter
+from spool.host.state.lock import Holder, held
+from spool.host.state.loop_files import LoopFileStore
+from spool.host.state.registry import this_machine
+from spool.host.state.specs import keep_spec
+from spool.host.state.store import StateFolder
+from spool.host.terminals import NONE, TMUX
+from spool.sources.project import Project
+from spool.sources.stories import require_stories
+
+Observe = Callable[[LoopSpec], Sequence[Observer]]
+_KEEP_S = 1.0
+_CONTINUED = (Status.RUNNING, Status.STOPPED)
+"""A run that was killed or stopped continues with its attempt; after any other end, limits count anew."""
+
+
+def new_run_id() -> str:
+    """Return a name for a run: when it began, and a little chance."""
+    return f"{SystemClock().now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
+    """Run a loop in this process to its end; `observe` makes its observers once the locks are taken."""
+    harness = find_harness(spec.settings)
+    project = open_project(spec)
+    change = project.read(spec.change)
+    if spec.door is Door.RUN:
+        require_stories(change)
+    supervisor, line = fork_supervisor()  # before asyncio and before any thread
+    with line:  # a run that fails before it has an agent hangs up too
+        return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
+
+
+class _Run:
+    """One run."""
+
+    def __init__(
+        self,
+        spec: LoopSpec,
+        project: Project,
+        change: Change,
+        harness: Harness,
+        supervisor: int,
+        line: socket.socket,
+    ) -> None:
+        self._spec = spec
+        self._project = project
+        self._change = change
+        self._harness = harness
+        self._supervisor = supervisor
+        self._line = line
+        self._clock = SystemClock()
+        self._warnings: list[str] = []
+
+    async def run(self, observe: Observe) -> Finish:
+        """Take the locks and run the loop."""
+        spec = self._spec
+        repository = await find_repository(Path(spec.root), timeout_s=spec.settings.command_timeout)
+        if spec.door is not Door.RALPH and isinstance(repository, NoRepository):
+            raise SpoolError(f"this needs a git repository: {repository.why}", hint="install git, or run: git init")
+        folder = open_folder(spec, repository)
+        # Observers outlive the locks: a reader that stands still holds up what is shown, not the next run.
+        with ExitStack() as outliving, self._locked(repository):
+            folder.prepare()
+            folder.unmark_done()
+            keep_spec(spec)
+            earlier, unjudged = self._earlier(folder)
+            state = self._state(earlier, unjudged, folder, repository)
+            with self._listed(state, folder):
+                return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
+
+    @contextmanager
+    def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
+        spec, state = self._spec, self._project.state
+        holder = Holder(
+            runner=this_runner(),
+            run_id=spec.run_id,
+            door=spec.door,
+            change=spec.change,
+            directory=spec.root,
+            since=self._clock.now(),
+        )
+        if isinstance(repository, Repository):
+            locks, tree = repository.spool_dir / "locks", repository.top
+        else:
+            locks, tree = state / "locks", Path(spec.root)
+        with held(locks, [tree, state / spec.change], holder):
+            yield
+
+    async def _in_folder(
+        self,
+        state: LoopState,
+        unjudged: IterationRecord | None,
+        folder: StateFolder,
+        repository: Repository | NoRepository,
+        outliving: ExitStack,
+        observe: Observe,
+    ) -> Finish:
+        journal = JournalWriter(folder.journal, run_id=self._spec.run_id, clock=self._clock)
+        state = msgspec.structs.replace(state, journal_offset=journal.offset)
+        folder.link()
+        host = AgentHost(
+            self._supervisor,
+            self._line,
+            directory=Path(self._spec.root),
+            logs=folder.logs,
+            environment=self._environment(),
+        )
+        stop = Stop()
+        observers = [*observe(self._spec), *plugged_in(self._spec)]
+        watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
+
+        def emit(event: Event) -> None:
+            journal.emit(event)
+            for observation in watching:
+                observation.notice()
+
+        with listening(stop, host, stdin=self._spec.show is Show.JSON):
+            if unjudged is not None and not journal.has_ended(unjudged.iteration):
+                emit(IterationEnded(record=unjudged))
+            keeper = asyncio.create_task(_keep(folder))
+            try:
+                store: Store = LoopFileStore(folder, state) if self._spec.door is Door.WORKTREE else folder
+                worktree = open_worktree(repository, self._spec.settings)
+                self._warn(repository, emit)
+                parts = Parts(
+                    project=self._project,
+                    change=self._change,
+                    harness=self._harness,
+                    folder=folder,
+                    repository=repository,
+                    worktree=worktree,
+                    clock=self._clock,
+                    emit=emit,
+                )
+                plan = await make_plan(self._spec, parts)
+                agency = make_agency(self._spec, self._harness, session=_last_session(folder, self._harness.name))
+                ports = Ports(agents=host, store=store, emit=emit, worktree=worktree, clock=self._clock)
+                return await _guarded(Loop(plan, agency, ports, stop, state, unjudged=unjudged), folder, state.run_id)
+            finally:
+                keeper.cancel()
+                host.close()
+                journal.close()
+
+    def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
+        if isinstance(repository, NoRepository):
+            self._warnings.append(f"changes are not counted: {repository.why}")
+        for warning in self._warnings:
+            emit(Warned(message=warning))
+
+    def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, IterationRecord | None]:
+        """Return the state to continue from, and the iteration at which its runner died, if it did."""
+        _settle_killed(folder)
+        if self._spec.fresh:
+            folder.start_fresh(self._spec.run_id)
+        try:
+            earlier = folder.load()
+        except UnreadableState as error:
+            self._warnings.append(f"{error}; it is kept as {folder.set_aside().name}")
+            return None, None
+        unjudged = folder.recover(earlier, now=self._clock.now())
+        if unjudged is not None and unjudged.outcome is OutcomeKind.INTERRUPTED:
+            self._warnings.append(f"iteration {unjudged.iteration} of an earlier run was interrupted")
+        return earlier, unjudged
+
+    def _state(
+        self,
+        earlier: LoopState | None,
+        unjudged: IterationRecord | None,
+        folder: StateFolder,
+        repository: Repository | NoRepository,
+    ) -> LoopState:
+        spec, now = self._spec, self._clock.now()
+        main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
+        usage = (earlier.usage if earlier else Usage()) + (unjudged.usage if unjudged else Usage())
+        return LoopState(
+            run_id=spec.run_id,
+            door=spec.door,
+            change=spec.change,
+            module=self._change.module,
+            project=str(main),
+            worktree=str(top),
+            root=spec.root,
+            folder=str(folder.path),
+            task=spec.task if spec.door is Door.WORKTREE else "",
+            criterion=spec.criterion if spec.door is Door.WORKTREE else "",
+            done_command=spec.done_command,
+            harness=self._harness.name,
+            model=spec.settings.model,
+            terminal=spec.terminal,
+            terminal_pid=_terminal_pid(spec.terminal),
+            log=spec.log or None,
+            status=Status.RUNNING,
+            phase=Phase.ENDED,
+            phase_since=now,
+            iteration=max(earlier.iteration if earlier else 0, folder.last_iteration()),
+            limits=spec.limits,
+            memory=earlier.memory if earlier and earlier.status in _CONTINUED else PlanState(),
+            completion_promise=DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise,
+            runner=this_runner(),
+            started_at=now,
+            updated_at=now,
+            usage=usage,
+        )
+
+    @contextmanager
+    def _listed(self, state: LoopState, folder: StateFolder) -> Iterator[None]:
+        """List the run in the registry, and how it ended; a home that cannot be written costs the listing only."""
+        if not self._spec.listed:
+            yield
+            return
+        loop = summarized(state)
+        self._enter(loop)
+        why = "ended by an error"
+        try:
+            yield
+        except (SpoolError, OSError) as error:
+            why = str(error)
+            raise
+        finally:
+            self._enter(_final(folder, loop, why))
+
+    def _enter(self, loop: LoopSummary) -> None:
+        registry = this_machine()
+        try:
+            registry.enter(loop)
+            registry.prune()
+        except (OSError, SpoolError) as error:
+            self._warnings.append(f"this loop is not listed: {error}")
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "SPOOL_RUN_ID": self._spec.run_id,
+            "SPOOL_CHANGE": self._spec.change,
+            "SPOOL_CHANGE_DIR": str(Path(self._spec.root) / self._change.directory),
+        }
+
+
+async def _guarded(loop: Loop, folder: StateFolder, run_id: str) -> Finish:
+    """Run a loop; a bug of ours ends it as stuck, on disk and in the journal, and leaves a crash file."""
+    try:
+        return await loop.run()
+    except (SpoolError, OSError):
+        raise
+    except Exception as bug:
+        path = write_crash(folder.path, bug, run_id=run_id)
+        why = f"internal error: {type(bug).__name__}: {bug}"
+        with suppress(SpoolError, OSError):
+            loop.abandon(why, Status.STUCK)
+        raise InternalError(why, hint=f"details are in {path}" if path else "") from bug
+
+
+async def _keep(folder: StateFolder) -> None:
+    """Look after the state folder, so that status and notes work all the time."""
+    while True:
+        await asyncio.sleep(_KEEP_S)
+        with suppress(SpoolError, OSError):  # the loop's own next write reports it
+            folder.keep()
+
+
+def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateFolder:
+    """Return a loop's state folder, with a second home beside git where there is git."""
+    path = Path(spec.folder)
+    if isinstance(repository, NoRepository):
+        return StateFolder(path)
+    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path))
+
+
+def _mirror_name(path: Path) -> str:
+    """Return a name that no other project or worktree of the repository gives its folder."""
+    return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
+
+
+def _last_session(folder: StateFolder, harness: str) -> str:
+    """Return the conversation that an earlier run of this agent had."""
+    last = folder.history(last=1)
+    return last[0].session if last and last[0].harness == harness else ""
+
+
+def _settle_killed(folder: StateFolder) -> None:
+    """Write down how the run before ended, if it was killed: from here on its state is gone."""
+    with suppress(SpoolError, OSError):
+        state = folder.load()
+        known = this_machine().find(state.run_id) if state else None
+        if state is None or known is None or known.reason != DIED:
+            return
+        this_machine().enter(
+            msgspec.structs.replace(
+                summarized(state),
+                ended_at=max(folder.active_at() or state.updated_at, state.started_at),
+                status=Status.STOPPED,
+                reason="its runner died; a later run continued",
+            )
+        )
+
+
+def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
+    """Return how a run ended: by its own account, or by the error that prevented one."""
+    with suppress(SpoolError, OSError):
+        state = folder.load()
+        if state is not None and state.run_id == loop.run_id:
+            loop = summarized(state)
+    if loop.status is not Status.RUNNING:
+        return loop
+    return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())
+
+
+def _terminal_pid(terminal: str) -> int:
+    """Return the pid of the window that this process runs in: its parent, as no shell stands between them.
+
+    Under tmux it is the pane's and in the background the runner's, which is this process in both cases.
+    """
+    return os.getpid() if terminal.partition(":")[0] in ("", TMUX, NONE) else os.getppid()

@@ -1,0 +1,76 @@
+"""The runner of a loop that was started elsewhere: `python -m spool.cli.child TICKET`."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from spool.app.launch import report_failure, take_ticket
+from spool.cli.edge import forgive_odd_characters, guarded
+from spool.domain.loop import Door
+from spool.domain.spec import LoopSpec
+from spool.domain.verdict import ExitCode
+from spool.errors import SpoolError
+
+
+class Tee:
+    """Standard error, with a copy in the loop's log."""
+
+    def __init__(self, screen: TextIO, root: Path) -> None:
+        self._screen = screen
+        self._root = root
+        self.encoding = screen.encoding
+
+    def write(self, text: str) -> int:
+        """Write to the log, and to the screen as long as it is open."""
+        from spool.app.logs import append_log
+
+        append_log(self._root, text)
+        with suppress(OSError, ValueError):
+            self._screen.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the screen."""
+        with suppress(OSError, ValueError):
+            self._screen.flush()
+
+    def isatty(self) -> bool:
+        """Whether the screen is a terminal."""
+        return self._screen.isatty()
+
+
+def main() -> int:
+    """Run the loop of a ticket."""
+    forgive_odd_characters()
+    code = guarded(lambda: _run(take_ticket(Path(sys.argv[1]))))
+    with suppress(OSError):  # the window may be gone
+        sys.stdout.flush()
+    return code
+
+
+def _run(spec: LoopSpec) -> int:
+    in_worktree = spec.door is Door.WORKTREE
+    if in_worktree:
+        sys.stderr = Tee(sys.stderr, Path(spec.root))
+    from spool.cli.starting import run_here
+
+    try:
+        code = run_here(spec)
+    except (SpoolError, OSError) as error:
+        report_failure(spec, str(error))
+        raise
+    if in_worktree and spec.settings.keep_open and code != ExitCode.INTERRUPTED and sys.stdin.isatty():
+        _hold()
+    return code
+
+
+def _hold() -> None:
+    """Leave the window open, so that a person can read how it ended."""
+    print("\nThis loop has ended. Enter closes the window.", flush=True)
+    with suppress(OSError, KeyboardInterrupt):
+        sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

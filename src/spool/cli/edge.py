@@ -1,0 +1,102 @@
+"""The one edge at which errors become a line on standard error and an exit code."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import click
+
+from spool.errors import SpoolError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_DEBUG = "SPOOL_DEBUG"
+
+
+def debug_option(function: _Function) -> _Function:
+    """Add `--debug`, which shows the traceback of an error."""
+
+    def switch_on(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
+        if value:
+            os.environ[_DEBUG] = "1"
+
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=switch_on, help="Show the traceback of an error."
+    )(function)
+
+
+def run(command: click.Command, name: str) -> int:
+    """Run a command line and return the exit code."""
+    _open_missing_streams()
+    forgive_odd_characters()
+    return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
+
+
+def guarded(work: Callable[[], object], name: str = "spool") -> int:
+    """Do something and return its exit code; whatever goes wrong becomes a line."""
+    try:
+        code = work()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        usage = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
+        complain(error.format_message(), f"see: {usage} --help" if usage else "", name)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        return _explain(error, name)
+
+
+def _explain(error: Exception, name: str) -> int:
+    match error:
+        case SpoolError():
+            from spool.views.hints import next_step
+
+            complain(str(error), next_step(error), name)
+            return error.exit_code
+        case OSError():
+            complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
+            return 1
+        case _:
+            from spool.app.crash import crash_folder, write_crash
+
+            path = write_crash(crash_folder(), error)
+            what = f"internal error: {type(error).__name__}: {error}"
+            complain(what, f"details are in {path}" if path else "--debug shows the traceback", name)
+            return 1
+
+
+def complain(message: str, hint: str, name: str = "spool") -> None:
+    """Print what is wrong and what to do, in one line each, on standard error."""
+    with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
+        click.echo(f"{name}: {message}", err=True)
+        if hint:
+            click.echo(f"  {hint}", err=True)
+
+
+def _open_missing_streams() -> None:
+    """Reopen closed standard streams on /dev/null, or the next file opened receives our output."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the missing one
+            setattr(sys, name, os.fdopen(number, mode))
+
+
+def forgive_odd_characters() -> None:
+    """Replace characters that the terminal cannot show, instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

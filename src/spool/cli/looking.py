@@ -1,0 +1,29 @@
+"""`--status`, `--add-context` and `--clear-context`: they read or write a small file, and load next to nothing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spool.domain.loop import Door, state_path
+
+
+def look_or_steer(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
+    """Do what one of the three options asks for."""
+    if given["status"]:
+        from spool.app.loops import report
+        from spool.views.loop_status import show_report
+
+        show_report(report(root, door, change), as_json=given["as_json"])
+        return 0
+    from spool.app.control import add_note, clear_notes
+
+    state = Path(state_path(str(root), door, change))
+    if given["clear_context"]:
+        clear_notes(state)
+        click.echo(f"Cleared the context of {change}.")
+    else:
+        add_note(state, given["add_context"])
+        click.echo(f"Added to the context of {change}; the next iteration will read it.")
+    return 0

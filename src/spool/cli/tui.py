@@ -1,0 +1,85 @@
+"""`spool tui`: opens the screen."""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spool.cli.options import GroupedCommand
+from spool.cli.run import run
+from spool.cli.target import complete_change, resolve
+from spool.domain.settings import NAMES
+from spool.errors import UsageError
+from spool.harness import registry
+from spool.sources.project import find_project
+
+_SHARED = {*NAMES, "fresh"} - {"stream"}
+_PATIENCE_S = 2.0
+_EXAMPLES = (
+    "spool tui",
+    "spool tui add-auth --harness claude --allow-all",
+)
+
+
+@click.command("tui", cls=GroupedCommand, examples=_EXAMPLES)
+@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
+@click.help_option("-h", "--help")
+def tui(change_id: str | None, **given: Any) -> int:
+    """Pick a change, read it, start its loop and watch it, on a full screen.
+
+    The flags are the settings that the screen starts with. A loop is a process of its own: it keeps running when
+    the screen is closed, unless you stop it with q.
+    """
+    return show(change_id, given)
+
+
+tui.params[1:1] = [param for param in run.params if param.name in _SHARED]
+
+
+def show(query: str | None, given: Mapping[str, Any]) -> int:
+    """Open the screen and return the exit code."""
+    # Textual draws on standard error.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
+        raise UsageError("the screen needs a terminal", hint="spool run CHANGE does the same work without one")
+    project = find_project(Path.cwd())
+    change = project.resolve(query) if query is not None else None
+    flags = {name: given[name] for name in NAMES if given.get(name) is not None}
+    settings = resolve(project.root, flags).settings
+    registry.find(settings.harness, settings.harnesses)  # refuse a wrong name now, not after R
+
+    from spool.views.terminal_guard import guarded_terminal
+
+    with guarded_terminal():  # before threads start, and before anything is on the screen
+        from spool.app.local_client import LocalClient
+        from spool.tui.app import SpoolApp
+
+        client = LocalClient(project, settings, fresh=bool(given.get("fresh")))
+        return _run(SpoolApp(client, change=change, colour="NO_COLOR" not in os.environ))
+
+
+def _run(app: Any) -> int:
+    import asyncio
+    import signal
+    import threading
+
+    async def open_screen() -> None:
+        loop = asyncio.get_running_loop()
+
+        def leave(signum: int, _: object) -> None:
+            # A terminal that is gone takes no more output, and the screen may wait for it for ever: then it is the
+            # guard that cleans up.
+            last = threading.Timer(_PATIENCE_S, os._exit, (128 + signum,))
+            last.daemon = True
+            last.start()
+            loop.call_soon_threadsafe(partial(app.exit, return_code=128 + signum))
+
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, leave)
+        await app.run_async()
+
+    asyncio.run(open_screen())
+    return int(app.return_code or 0)

@@ -1,1 +1,0 @@
-"""`spool tui`: the machine behind the screen of `spool.tui`."""

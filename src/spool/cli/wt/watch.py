@@ -1,0 +1,41 @@
+"""`wt-loop logs` and `wt-loop attach`."""
+
+from pathlib import Path
+
+import click
+
+from spool.app.loops import known, matching
+from spool.app.worktrees import locate
+from spool.cli.attach import attach_to, print_file, show_log
+from spool.domain.loop import Door, LoopSummary
+
+
+@click.command("logs")
+@click.argument("name", metavar="[CHANGE]", required=False)
+@click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
+@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.help_option("-h", "--help")
+def logs(name: str | None, follow: bool, path: str | None) -> None:
+    """Print everything that the loop's terminal showed, over all iterations."""
+    if (other := _of_another_command(name)) is not None:
+        show_log(other, follow=follow)
+        return
+    loop = locate(name, path)
+    print_file(loop, Path(loop.log or ""), follow=follow)
+
+
+@click.command("attach")
+@click.argument("name", metavar="[CHANGE]", required=False)
+@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.help_option("-h", "--help")
+def attach(name: str | None, path: str | None) -> int:
+    """Watch a loop in this terminal: its tmux session, or its output. Ctrl-C ends the watching, not the loop."""
+    return attach_to(_of_another_command(name) or locate(name, path))
+
+
+def _of_another_command(name: str | None) -> LoopSummary | None:
+    """Return a running loop of another command, where no loop of `wt-loop` has that name."""
+    found = matching(name, known()) if name else []
+    if any(loop.door is Door.WORKTREE for loop in found):
+        return None
+    return next((loop for loop in found if loop.running), None)

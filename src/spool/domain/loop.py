@@ -1,0 +1,204 @@
+"""Where a loop stands, as one value: `LoopSummary` answers every front door, the registry and JSON alike."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from spool.domain.stream import Usage
+from spool.domain.verdict import Limits, Status
+
+SCHEMA = 1
+"""Version of everything that Spool writes. A reader refuses a newer one instead of guessing."""
+DIED = "its runner died; the same command continues from here"
+
+
+class Door(StrEnum):
+    """The command that drives a loop; its loops live in a folder of that name."""
+
+    RALPH = "ralph"
+    RUN = "run"
+    WORKTREE = "wt-loop"
+
+
+class Phase(StrEnum):
+    """What a running loop is doing now."""
+
+    STARTING = "starting"
+    PREPARING = "preparing"
+    AGENT = "agent is working"
+    RECORDING = "recording the result"
+    PAUSING = "pausing after errors"
+    WAITING = "waiting for a rate limit"
+    ENDED = "ended"
+
+
+class Runner(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that drives a loop, identified by more than its pid."""
+
+    pid: int
+    start_time: str
+    boot_id: str
+    host: str
+
+
+class StoryState(msgspec.Struct, frozen=True, kw_only=True):
+    """The story a loop works on, and how many are complete."""
+
+    id: str
+    title: str
+    current: int
+    total: int
+    completed: int
+    attempt: int = 1
+
+
+class Due(StrEnum):
+    """What a verdict asked of the working tree and is not done yet."""
+
+    NOTHING = ""
+    REVERT = "revert"
+    ACCEPT = "accept"
+
+
+class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A plan's memory. It is saved with the loop, so that a run killed anywhere continues exactly where it was."""
+
+    story: StoryState | None = None
+    retries: int = 0
+    """Retries of the current story."""
+    tell_agent: str = ""
+    """Why the last attempt did not count, for the next prompt."""
+    due: Due = Due.NOTHING
+    idle: int = 0
+    """Iterations in a row without progress."""
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a loop has used, and of how much; None is unknown or unlimited."""
+
+    iterations: int
+    max_iterations: int | None
+    tokens: int | None
+    max_tokens: int | None
+    cost: float | None
+    max_cost: float | None
+
+
+class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The account of one run of a loop."""
+
+    schema: int = SCHEMA
+    run_id: str
+    door: Door = Door.RALPH
+    change: str
+    module: str | None = None
+    project: str = ""
+    """The repository's main directory."""
+    worktree: str = ""
+    """The top of the working tree."""
+    root: str = ""
+    """The directory that holds the change, at or below `worktree`."""
+    folder: str = ""
+    """The loop's state folder."""
+    task: str = ""
+    criterion: str = ""
+    """What makes a loop of `wt-loop` done."""
+    done_command: str = ""
+    harness: str = ""
+    model: str | None = None
+    terminal: str = ""
+    """Where it shows itself: a terminal's name, `tmux:SESSION`, or empty for the terminal it was typed in."""
+    terminal_pid: int = 0
+    log: str | None = None
+    """The file that holds what the terminal showed."""
+    status: Status = Status.RUNNING
+    reason: str = ""
+    phase: Phase | None = None
+    phase_since: datetime | None = None
+    waiting_until: datetime | None = None
+    iteration: int = 0
+    """The last iteration that has begun, counted over the loop's life."""
+    run_iteration: int = 0
+    """The same, counted in this run."""
+    limits: Limits = Limits()
+    memory: PlanState = PlanState()
+    usage: Usage = Usage()
+    """What all iterations of this loop used together."""
+    runner: Runner
+    started_at: datetime
+    updated_at: datetime
+    ended_at: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """The part of the run id that a person types."""
+        return self.run_id.rpartition("-")[2]
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return self.project.rstrip("/").rpartition("/")[2]
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop runs; only a settled summary knows."""
+        return self.status is Status.RUNNING
+
+    @property
+    def story(self) -> StoryState | None:
+        """The story being worked on, if the plan has stories."""
+        return self.memory.story
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the loop has used, and of how much."""
+        return Capacity(
+            iterations=self.run_iteration,
+            max_iterations=self.limits.max_iterations,
+            tokens=self.usage.tokens,
+            max_tokens=self.limits.max_tokens or None,
+            cost=self.usage.cost_usd,
+            max_cost=self.limits.max_cost_usd or None,
+        )
+
+    def age_s(self, now: datetime) -> float:
+        """Return how long it has been running, or ran."""
+        return round(max(0.0, ((self.ended_at or now) - self.started_at).total_seconds()), 3)
+
+
+def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = None) -> LoopSummary:
+    """Return a summary as a reader must see it: a loop whose runner died is stopped, whatever was written last."""
+    if summary.status is not Status.RUNNING:
+        return msgspec.structs.replace(
+            summary, phase=None, waiting_until=None, ended_at=summary.ended_at or summary.updated_at
+        )
+    if alive:
+        return summary
+    return msgspec.structs.replace(
+        summary,
+        status=Status.STOPPED,
+        reason=DIED,
+        phase=None,
+        waiting_until=None,
+        ended_at=max(summary.started_at, last_seen or summary.updated_at),
+    )
+
+
+def summarized(loop: LoopSummary) -> LoopSummary:
+    """Return the summary alone, without what a runner's state adds to it."""
+    return LoopSummary(**{name: getattr(loop, name) for name in LoopSummary.__struct_fields__})
+
+
+def pick_latest(summaries: Sequence[LoopSummary]) -> LoopSummary | None:
+    """Return the loop that runs, else the one that was active last."""
+    return max(summaries, key=lambda one: (one.running, one.updated_at), default=None)
+
+
+def state_path(root: str, door: str, change: str) -> str:
+    """Return the state folder of a loop."""
+    return f"{root.rstrip('/')}/{STATE}/{door}/{change}"
+
+
+STATE = ".spool/.state"

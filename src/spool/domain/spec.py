@@ -1,0 +1,84 @@
+"""Everything that starts a loop, as a value: here, in the background, in a terminal, from the screen."""
+
+from enum import StrEnum
+
+import msgspec
+
+from spool.domain.criteria import Criterion
+from spool.domain.loop import SCHEMA, Door, state_path
+from spool.domain.settings import Settings
+from spool.domain.verdict import Limits
+
+
+class Show(StrEnum):
+    """How much of a running loop is shown."""
+
+    STREAM = "stream"
+    RESULTS = "results"
+    JSON = "json"
+    NOTHING = "nothing"
+
+
+class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a person asked for, with every setting resolved."""
+
+    schema: int = SCHEMA
+    run_id: str
+    door: Door
+    change: str
+    root: str
+    """The directory that holds the change."""
+    settings: Settings
+    task: str = ""
+    """The prompt of `ralph`, or the task of `wt-loop`."""
+    criterion: Criterion = Criterion.PROMISE
+    done_command: str = ""
+    fresh: bool = False
+    """Set earlier history aside and begin at iteration 1."""
+    show: Show = Show.STREAM
+    verbose: bool = False
+    listed: bool = True
+    """Whether the registry lists the run."""
+    terminal: str = ""
+    """Where the run shows itself, if not in the terminal that it was typed in."""
+    log: str = ""
+    """The file that gets what is shown."""
+    again: str = ""
+    """The command line that continues the loop."""
+
+    @property
+    def folder(self) -> str:
+        """The loop's state folder."""
+        return state_path(self.root, self.door, self.change)
+
+    @property
+    def limits(self) -> Limits:
+        """When the loop ends though its work is not done."""
+        settings = self.settings
+        match self.door:
+            case Door.RUN:
+                return Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause)
+            case Door.RALPH:
+                return _limits(settings)
+            case Door.WORKTREE:
+                # A manual loop never gives up by itself, though its pauses after errors grow.
+                manual = self.criterion is Criterion.MANUAL
+                return msgspec.structs.replace(
+                    _limits(settings),
+                    min_iterations=1,
+                    error_threshold=0 if manual else settings.error_threshold,
+                    stall=settings.stall_iterations,
+                    max_tokens=settings.max_tokens,
+                    max_cost_usd=settings.max_cost_usd,
+                )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        min_iterations=settings.min_iterations,
+        max_iterations=settings.max_iterations or None,
+        error_threshold=settings.error_threshold,
+        error_pause_s=settings.error_pause,
+        rate_limit_pause_s=settings.rate_limit_pause,
+        fail_fast=settings.fail_fast,
+    )

@@ -1,0 +1,88 @@
+"""Gates: checks that Spool runs itself when done is claimed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from spool.domain.criteria import check_command, check_tasks
+from spool.domain.gate import GateResult
+from spool.domain.story import StoryList, missing_from
+from spool.errors import ChangeError
+
+BY_HAND = "a person said that it is done"
+
+
+class Gate(Protocol):
+    """One check."""
+
+    async def check(self) -> GateResult:
+        """Run the check and return what it found."""
+        ...
+
+
+async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
+    """Run gates in order; after the first that refuses, the rest are not run."""
+    results: list[GateResult] = []
+    for gate in gates:
+        results.append(await gate.check())
+        if not results[-1].passed:
+            break
+    return tuple(results)
+
+
+class StoryBoxes:
+    """Passes when every box of the next story is ticked. A box that is gone is an error: deleting is not doing."""
+
+    def __init__(self, known: StoryList, read: Callable[[], Awaitable[StoryList]]) -> None:
+        self._known = known
+        self._read = read
+
+    async def check(self) -> GateResult:
+        """Compare the story with the one that the agent was given."""
+        now = await self._read()
+        if gone := missing_from(now, self._known):
+            raise ChangeError(f"the agent removed {gone} from tasks.md")
+        worked_on = self._known.next
+        story = now.find(worked_on.id) if worked_on else None
+        still_open = ", ".join(task.id for task in story.open) if story else ""
+        if not still_open:
+            return GateResult(name="tasks", passed=True, why="every box is ticked")
+        return GateResult(
+            name="tasks",
+            passed=False,
+            why=f"boxes are open: {still_open}",
+            tell_agent=f"You said COMPLETE, but these tasks are open: {still_open}",
+        )
+
+
+class TaskList:
+    """Passes when no box of tasks.md is open."""
+
+    def __init__(self, read: Callable[[], Awaitable[str | None]]) -> None:
+        self._read = read
+
+    async def check(self) -> GateResult:
+        """Read tasks.md."""
+        return check_tasks(await self._read())
+
+
+class Command:
+    """Passes when a command of the user's succeeds."""
+
+    def __init__(self, command: str, run: Callable[[str], Awaitable[int | None]]) -> None:
+        self._command = command
+        self._run = run
+
+    async def check(self) -> GateResult:
+        """Run the command."""
+        return check_command(self._command, await self._run(self._command))
+
+
+class ByHand:
+    """Passes when a person said that the work is done."""
+
+    def __init__(self, *, done: bool) -> None:
+        self._done = done
+
+    async def check(self) -> GateResult:
+        """Return the person's word."""
+        return GateResult(name="manual", passed=self._done, why=BY_HAND if self._done else "a person decides")

@@ -1,0 +1,1 @@
+"""The plans, one per front door: what the next prompt is, and how an iteration is judged."""

@@ -1,0 +1,285 @@
+"""The plan of `spool run`: story by story, each from a checkpoint, and again from it after a failure."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.domain.events import (
+    CheckpointDropped,
+    CheckpointSaved,
+    Event,
+    Reverted,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
+    Warned,
+)
+from spool.domain.gate import refusal
+from spool.domain.loop import Due, PlanState, StoryState
+from spool.domain.outcome import OutcomeKind
+from spool.domain.promise import DEFAULT_PROMISE
+from spool.domain.prompt import ChangeTexts, StoryPrompt, build_story_prompt
+from spool.domain.state import Changes
+from spool.domain.story import Story, StoryList
+from spool.domain.stream import StreamEvent
+from spool.domain.verdict import Ended, ExitCode, Finish, Limits, NextStory, Retry, Status, Tally, Verdict, judge_story
+from spool.engine.gates import Gate, StoryBoxes
+from spool.engine.plan import Findings, Judgement, Place
+from spool.engine.ports import Emit
+from spool.errors import CommandError
+
+
+class StorySource(Protocol):
+    """The seeds' adapter: where stories come from."""
+
+    async def refresh(self) -> StoryList:
+        """Return the stories as they stand now, after asking whoever else knows them."""
+        ...
+
+    async def stories(self) -> StoryList:
+        """Return the stories as they stand now."""
+        ...
+
+    def concerns(self) -> list[str]:
+        """Return what a person should know after a refresh, and forget it."""
+        ...
+
+    async def prompt_parts(self) -> ChangeTexts:
+        """Return the texts that every story's prompt contains."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """Saves and restores the working tree, for one change in one worktree."""
+
+    async def save(self, label: str) -> Checkpoint:
+        """Save the tree; it is safe when this returns."""
+        ...
+
+    async def current(self) -> Checkpoint | None:
+        """Return the checkpoint that exists, from this run or an earlier one."""
+        ...
+
+    async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
+        """Restore the tree; return what was discarded, which is kept, if anything was."""
+        ...
+
+    async def drop(self, checkpoint: Checkpoint) -> None:
+        """Let go of the checkpoint."""
+        ...
+
+    async def cleanup(self) -> None:
+        """Let go of everything that only a running loop needs."""
+        ...
+
+
+class OnResume(StrEnum):
+    """What to do with the tree that an earlier run left."""
+
+    REVERT = "revert"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walk:
+    """How the stories are walked."""
+
+    limits: Limits
+    max_retries: int
+    on_resume: OnResume
+    question_tool: str
+    learnings: str
+    """Path of the file in which stories write down what later ones should know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoryWorld:
+    """What the plan needs of the world."""
+
+    source: StorySource
+    checkpoints: Checkpoints
+    read_context: Callable[[], str]
+    commit: Callable[[str], Awaitable[str | None]] | None
+    """Commits a finished story, where that is wanted."""
+    emit: Emit
+    jitter: Callable[[], float]
+
+
+class StoryPlan:
+    """Walks the stories of a change."""
+
+    promise = DEFAULT_PROMISE
+
+    def __init__(self, walk: Walk, world: StoryWorld) -> None:
+        self.limits = walk.limits
+        self._walk = walk
+        self._world = world
+        self._known = StoryList()
+        self._resumed = False
+
+    async def resume(self, memory: PlanState) -> PlanState:
+        """Finish what was due; else restore the checkpoint that an earlier run left, or keep the tree, as asked."""
+        if memory.due is not Due.NOTHING:
+            return memory
+        left = await self._world.checkpoints.current()
+        # A revert that was cut short left a mixture of two trees: that is never worth keeping.
+        if left is not None and (self._walk.on_resume is OnResume.REVERT or left.half_reverted):
+            self._resumed = True
+            return msgspec.structs.replace(memory, due=Due.REVERT)
+        return memory
+
+    async def choose(self, memory: PlanState) -> PlanState | Finish:
+        """Choose the next incomplete story and announce it."""
+        stories = await self._world.source.refresh()
+        self._warn(self._world.source.concerns())
+        story = stories.next
+        if story is None:
+            return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
+        self._known = stories
+        if memory.story is not None and memory.story.id != story.id:
+            memory = PlanState()
+        state = StoryState(
+            id=story.id,
+            title=story.title,
+            current=stories.position(story),
+            total=len(stories.stories),
+            completed=stories.completed,
+            attempt=memory.retries + 1,
+        )
+        self._announce(state)
+        return msgspec.structs.replace(memory, story=state)
+
+    async def prepare(self, memory: PlanState, place: Place) -> str:
+        """Save a checkpoint, unless there is one from an earlier attempt, and return the prompt."""
+        story = self._story(memory)
+        if await self._world.checkpoints.current() is None:
+            saved = await self._world.checkpoints.save(f"story {story.id}, {story.title}")
+            self._world.emit(CheckpointSaved(story_id=story.id, tree=saved.tree))
+            self._warn(saved.warnings)
+        return build_story_prompt(
+            StoryPrompt(
+                iteration=place.iteration,
+                attempt=memory.retries + 1,
+                max_attempts=self._walk.max_retries + 1,
+                story=story,
+                change=await self._world.source.prompt_parts(),
+                learnings=self._walk.learnings,
+                context=self._world.read_context(),
+                last_failure=memory.tell_agent,
+                question_tool=self._walk.question_tool,
+            )
+        )
+
+    def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:
+        """Return what the agent said or did, with its story."""
+        return StoryEvent(story_id=_story_id(memory), iteration=place.iteration, event=said)
+
+    def gates(self, ended: Ended) -> Sequence[Gate]:
+        """Return the story's boxes, where the agent claims it is done."""
+        if ended.outcome.kind is not OutcomeKind.COMPLETED:
+            return ()
+        return (StoryBoxes(self._known, self._world.source.stories),)
+
+    async def inspect(self, changes: Changes | None) -> Findings:  # noqa: ARG002 - the protocol's signature
+        """Return nothing: retries end a story that makes no progress."""
+        return Findings()
+
+    def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
+        """Decide by the promise and the gates, and remember what that means for the next attempt."""
+        verdict = judge_story(
+            ended.outcome,
+            tally,
+            self.limits,
+            retries=memory.retries,
+            max_retries=self._walk.max_retries,
+            refused=refusal(ended.gates),
+            now=now,
+            jitter=self._world.jitter,
+        )
+        return Judgement(verdict=verdict, memory=_remember(memory, verdict))
+
+    async def settle(self, memory: PlanState) -> PlanState:
+        """Revert to the checkpoint, or accept the story: commit it if wanted, then drop the checkpoint."""
+        checkpoint = await self._world.checkpoints.current()
+        if memory.due is Due.REVERT and checkpoint is not None:
+            await self._revert(memory, checkpoint)
+        elif memory.due is Due.ACCEPT:
+            await self._accept(memory, checkpoint)
+            return PlanState()
+        return msgspec.structs.replace(memory, due=Due.NOTHING)
+
+    def conclude(self, finish: Finish) -> Finish:
+        """Return the end as it was judged."""
+        return finish
+
+    async def close(self, finish: Finish, memory: PlanState) -> str:
+        """Clean up when all is done; otherwise the tree and its checkpoint stay as they are."""
+        if finish.status is Status.DONE:
+            await self._world.checkpoints.cleanup()
+            return ""
+        return _story_id(memory) if await self._world.checkpoints.current() is not None else ""
+
+    def _story(self, memory: PlanState) -> Story:
+        found = self._known.find(_story_id(memory))
+        assert found is not None  # noqa: S101 - `choose` has just found it
+        return found
+
+    async def _revert(self, memory: PlanState, checkpoint: Checkpoint) -> None:
+        discarded = await self._world.checkpoints.revert(checkpoint)
+        kept_as = discarded.name if discarded else ""
+        self._world.emit(Reverted(story_id=_story_id(memory), kept_as=kept_as, resumed=self._resumed))
+        self._resumed = False
+        self._warn(discarded.warnings if discarded else ())
+
+    async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
+        story = memory.story
+        assert story is not None  # noqa: S101 - only a story's verdict makes this due
+        commit = None
+        if self._world.commit is not None:
+            try:
+                commit = await self._world.commit(f"Story {story.id}: {story.title}")
+            except CommandError as error:
+                self._world.emit(Warned(message=str(error), hint=error.hint))
+        if checkpoint is not None:
+            await self._world.checkpoints.drop(checkpoint)
+            self._world.emit(CheckpointDropped(story_id=story.id))
+        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit))
+
+    def _announce(self, story: StoryState) -> None:
+        self._world.emit(
+            StoryProgress(
+                story_id=story.id,
+                title=story.title,
+                current=story.current,
+                total=story.total,
+                completed=story.completed,
+                attempt=story.attempt,
+                max_attempts=self._walk.max_retries + 1,
+            )
+        )
+
+    def _warn(self, messages: Iterable[str]) -> None:
+        for message in messages:
+            self._world.emit(Warned(message=message))
+
+
+def _story_id(memory: PlanState) -> str:
+    return memory.story.id if memory.story else ""
+
+
+def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
+    """Return what must be done, and said, before the next attempt."""
+    match verdict:
+        case NextStory():
+            return msgspec.structs.replace(memory, due=Due.ACCEPT)
+        case Retry() if memory.due is Due.ACCEPT:  # a command failed while the story was accepted: only that is retried
+            return msgspec.structs.replace(memory, retries=verdict.retry)
+        case Retry():
+            due = Due.NOTHING if verdict.keep else Due.REVERT
+            return msgspec.structs.replace(memory, retries=verdict.retry, tell_agent=verdict.tell_agent, due=due)
+        case _:
+            return memory

@@ -1,0 +1,40 @@
+"""Keeps the spec of each loop's last run in the user's state directory, where an agent in the tree does not write."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.loop import SCHEMA
+from spool.domain.spec import LoopSpec
+from spool.errors import StateError
+from spool.host.state.files import make_folder, replace_file
+from spool.host.state.records import encoded
+from spool.host.state.registry import user_state
+
+
+def keep_spec(spec: LoopSpec) -> None:
+    """Replace the spec of this loop; call it only as the loop's runner."""
+    path = _path(spec.folder)
+    make_folder(path.parent)
+    replace_file(path, encoded(spec))
+
+
+def kept_spec(state: str) -> LoopSpec | None:
+    """Return the spec of a loop's last run, if there was one."""
+    path = _path(state)
+    try:
+        spec = msgspec.json.decode(path.read_bytes(), type=LoopSpec)
+    except FileNotFoundError:
+        return None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StateError(f"{path} cannot be read: {error}") from None
+    if spec.schema > SCHEMA:
+        raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; this one does not touch it")
+    return spec
+
+
+def _path(state: str) -> Path:
+    key = hashlib.sha256(os.fsencode(Path(state).resolve())).hexdigest()[:16]
+    return user_state() / "specs" / f"{key}.json"

@@ -1,0 +1,162 @@
+"""Views for pipes, files and CI: plain lines, or JSON lines."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from spool.app.logs import open_log
+from spool.domain.events import (
+    AgentEvent,
+    Error,
+    Event,
+    IterationEnded,
+    IterationStarted,
+    Retrying,
+    Reverted,
+    RunEnded,
+    RunStarted,
+    StopRequested,
+    StoryDone,
+    StoryEvent,
+    StoryProgress,
+    Waiting,
+    Warned,
+)
+from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
+from spool.domain.text import clean, one_line
+from spool.views import words
+
+_ENCODE = msgspec.json.Encoder()
+
+
+class JsonView:
+    """Every event, one JSON object a line."""
+
+    prints = True
+
+    def see(self, event: Event) -> None:
+        """Print one event."""
+        sys.stdout.buffer.write(_ENCODE.encode(event) + b"\n")
+        sys.stdout.buffer.flush()
+
+    def tick(self) -> None:
+        """Do nothing: lines do not age."""
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class PlainView:
+    """Readable lines without colour or cursor movement."""
+
+    prints = True
+
+    def __init__(self, *, stream: bool, verbose: bool, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._stream = stream
+        self._verbose = verbose
+        self._mid_line = False
+
+    def see(self, event: Event) -> None:
+        """Print an event as a line, if a person wants to read it."""
+        match event:
+            case IterationStarted() if self._stream:
+                self._line(f"--- {words.started(event)}")
+            case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
+                self._agent(said)
+            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+                self._line(f"=== {words.story(event)}")
+            case Error() if event.kept:
+                self._line(f"--- {words.kept(event)}")
+            case IterationEnded(record=record):
+                self._line(f"--- {words.ended(record)}")
+                if reason := words.why(record):
+                    self._line(f"    {reason}")
+                for line in words.vetoed(record) if self._verbose else ():
+                    self._line(f"    {line}")
+            case Waiting():
+                self._line(f"--- {words.waiting(event)}")
+            case Warned():
+                self._line(f"--- warning: {words.warning(event)}")
+            case StopRequested():
+                self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
+            case RunEnded():
+                self._line(f"--- {words.over(event)}")
+            case _:
+                pass
+        self._out.flush()
+
+    def tick(self) -> None:
+        """Do nothing: lines do not age."""
+
+    def close(self) -> None:
+        """End a line that the agent left open."""
+        self._fresh_line()
+        self._out.flush()
+
+    def _agent(self, said: StreamEvent) -> None:
+        match said:
+            case Message() if said.text:
+                text = clean(said.text)
+                self._out.write(text)
+                self._mid_line = not text.endswith("\n")
+                if not said.partial:
+                    self._fresh_line()
+            case ToolUse():
+                self._line(f"  > {words.tool(said)}")
+            case ToolResult() if self._verbose and said.output:
+                self._line(f"    {one_line(said.output)}")
+            case Retry() | Denied() | Failure():
+                self._line(f"  ! {words.trouble(said)}")
+            case _:
+                pass
+
+    def _line(self, text: str) -> None:
+        self._fresh_line()
+        self._out.write(text + "\n")
+
+    def _fresh_line(self) -> None:
+        if self._mid_line:
+            self._out.write("\n")
+            self._mid_line = False
+
+
+class LogView:
+    """What a terminal shows of a run, with the tool results, appended to a file."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self._path = path
+        if fresh and path.exists():
+            path.rename(path.with_name(f"{path.name}.1"))
+        self._file = open_log(path)
+        self._lines = PlainView(stream=True, verbose=True, out=self._file)
+
+    def see(self, event: Event) -> None:
+        """Write an event as a line, if a person wants to read it."""
+        if isinstance(event, RunStarted):
+            model = f", model {one_line(event.model)}" if event.model else ""
+            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
+        self._lines.see(event)
+        if isinstance(event, IterationEnded | RunEnded):
+            self._bring_back()
+
+    def tick(self) -> None:
+        """Do nothing: lines do not age."""
+
+    def close(self) -> None:
+        """End an open line and let go of the file."""
+        self._lines.close()
+        self._file.close()
+
+    def _bring_back(self) -> None:
+        """An agent's `git clean -fdx` takes the log; what we hold open is still whole."""
+        if self._path.exists():
+            return
+        old, self._file = self._file, open_log(self._path)
+        old.seek(0)
+        shutil.copyfileobj(old, self._file)
+        old.close()
+        self._lines = PlainView(stream=True, verbose=True, out=self._file)

@@ -1,0 +1,217 @@
+"""Where one loop stands: `--status` of `ralph` and `run`, and `wt-loop status`."""
+
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import click
+import msgspec
+
+from spool.app.loops import LoopReport
+from spool.domain.criteria import Criterion
+from spool.domain.loop import Capacity, Door, LoopSummary, Phase
+from spool.domain.loop_file import LoopIteration
+from spool.domain.state import IterationRecord
+from spool.domain.text import counted, one_line
+from spool.domain.verdict import Status
+from spool.views import words
+from spool.views.loop_table import coloured
+
+_COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
+_SHORTEST_REASON = 12
+
+
+class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--status --json` and `wt-loop status --json` print."""
+
+    change: str
+    status: Status | None
+    """None where no loop has run yet."""
+    reason: str
+    runner_alive: bool
+    phase: Phase | None
+    capacity: Capacity | None
+    state: LoopSummary | None
+    recent: tuple[IterationRecord, ...]
+    context: bool
+    """Whether notes for the next iteration are waiting."""
+
+
+def show_report(report: LoopReport, *, as_json: bool) -> None:
+    """Print where a loop stands, with its recent iterations."""
+    if as_json:
+        print(msgspec.json.encode(status_json(report)).decode())
+        return
+    loop = report.loop
+    if loop is None:
+        print(f"{report.change}: no loop has run yet")
+    else:
+        for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
+            print(line)
+    if report.notes:
+        print("Notes     context for the next iteration is waiting")
+    if report.recent and loop is not None and loop.door is not Door.WORKTREE:
+        print()
+        for line in _table(report.recent):
+            print(line)
+
+
+def status_json(report: LoopReport) -> StatusJson:
+    """Return a report for scripts."""
+    loop = report.loop
+    return StatusJson(
+        change=report.change,
+        status=loop.status if loop else None,
+        reason=loop.reason if loop else "",
+        runner_alive=loop is not None and loop.running,
+        phase=loop.phase if loop else None,
+        capacity=loop.capacity if loop else None,
+        state=loop,
+        recent=report.recent,
+        context=report.notes,
+    )
+
+
+def capacity_words(capacity: Capacity) -> str:
+    """Format what was used of what: `3 of 10 iterations, 12.3k tokens, $0.42 of $5.00`."""
+    limit = capacity.max_iterations
+    done = counted(capacity.iterations, "iteration")
+    parts = [f"{capacity.iterations} of {limit} iterations" if limit else f"{done}, no limit"]
+    if capacity.tokens is not None or capacity.max_tokens:
+        budget = f" of {words.tokens(capacity.max_tokens)}" if capacity.max_tokens else ""
+        parts.append(f"{words.tokens(capacity.tokens or 0)}{budget} tokens")
+    if capacity.cost is not None or capacity.max_cost:
+        budget = f" of ${capacity.max_cost:.2f}" if capacity.max_cost else ""
+        parts.append(f"${capacity.cost or 0:.2f}{budget}")
+    return ", ".join(parts)
+
+
+def worktree_table(iterations: Sequence[LoopIteration]) -> list[str]:
+    """Return the lines of a table of a worktree loop's iterations."""
+    rows = [("#", "ended", "time", "commits", "files", "done", "tokens", "cost", ""), *map(_worktree_row, iterations)]
+    widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]) - 1)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
+        for line in rows
+    ]
+
+
+def _lines(loop: LoopSummary) -> list[str]:
+    limit, least = loop.limits.max_iterations, loop.limits.min_iterations
+    bounds = f"at least {least}, " if least > 1 else ""
+    bounds += f"at most {limit}" if limit is not None else "no upper limit"
+    lines = [f"Change    {loop.change}", _status_line(loop)]
+    if loop.story is not None:
+        story = loop.story
+        attempt = f", attempt {story.attempt}" if story.attempt > 1 else ""
+        lines.append(f"Story     {one_line(f'{story.id} {story.title}')} ({story.current} of {story.total}{attempt})")
+    lines += [f"Iteration {loop.iteration} ({loop.run_iteration} in this run; {bounds})", _agent_line(loop)]
+    if loop.running:
+        lines += [
+            f"Now       {_now(loop)}",
+            f"Runner    alive, pid {loop.runner.pid}, started {loop.started_at:%Y-%m-%d %H:%M:%S} UTC",
+        ]
+    else:
+        lines.append(f"Runner    not running, last seen {loop.updated_at:%Y-%m-%d %H:%M:%S} UTC")
+    if used := words.spent(loop.usage):
+        lines.append(f"Used      {', '.join(used)}")
+    return lines
+
+
+def _worktree_lines(loop: LoopSummary) -> list[str]:
+    of_run = f" ({loop.run_iteration} in this run)" if loop.run_iteration != loop.iteration else ""
+    lines = [
+        f"Change    {loop.change} in {loop.worktree}",
+        f"Task      {one_line(loop.task, 100)}",
+        _status_line(loop),
+        f"Iteration {loop.iteration}{of_run}",
+        f"Capacity  {capacity_words(loop.capacity)}",
+        f"Done when {_criterion_words(loop)}",
+        _agent_line(loop),
+        f"Terminal  {loop.terminal}, pid {loop.terminal_pid}; runner {loop.runner.pid}",
+    ]
+    if loop.running and loop.phase is not None:
+        lines.append(f"Now       {_now(loop)}")
+    return [*lines, f"Log       {loop.log}"]
+
+
+def _status_line(loop: LoopSummary) -> str:
+    status = click.style(loop.status, fg=_COLOURS[loop.status], bold=True) if coloured() else str(loop.status)
+    return f"Status    {status}{f': {one_line(loop.reason)}' if loop.reason else ''}"
+
+
+def _agent_line(loop: LoopSummary) -> str:
+    return f"Agent     {one_line(loop.harness)}{f', model {one_line(loop.model)}' if loop.model else ''}"
+
+
+def _now(loop: LoopSummary) -> str:
+    if loop.waiting_until is not None and loop.phase in (Phase.WAITING, Phase.PAUSING):
+        return f"{loop.phase}, until {loop.waiting_until:%H:%M:%S} UTC"
+    since = (datetime.now(UTC) - loop.phase_since).total_seconds() if loop.phase_since else 0.0
+    return f"{loop.phase}, for {words.duration(max(0.0, since))}"
+
+
+def _criterion_words(loop: LoopSummary) -> str:
+    match Criterion(loop.criterion):
+        case Criterion.TASKS:
+            return "no box of its tasks.md is open"
+        case Criterion.PROMISE:
+            return "the agent promises it"
+        case Criterion.COMMAND:
+            return f"this succeeds: {one_line(loop.done_command, 100)}"
+        case Criterion.MANUAL:
+            return "a person says so: wt-loop done, or wt-loop stop"
+
+
+def _table(records: Sequence[IterationRecord]) -> list[str]:
+    rows: list[tuple[str, ...]] = [
+        ("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost"),
+        *map(_row, records),
+    ]
+    if any(record.story_id for record in records):
+        stories = [f"{record.story_id or '-'}.{record.attempt or '-'}" for record in records]
+        rows = [(*row, story) for row, story in zip(rows, ["story.try", *stories], strict=True)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    used = sum(widths) + 2 * len(widths)
+    room = shutil.get_terminal_size((100, 24)).columns - used
+    beside = room >= _SHORTEST_REASON
+    reasons = ["reason" if beside else "", *(words.why(record) for record in records)]
+    lines = []
+    for row, reason in zip(rows, reasons, strict=True):
+        line = "  ".join(
+            cell.ljust(width) if column == 1 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        if beside:
+            lines.append(f"{line}  {one_line(reason, room)}".rstrip() if reason else line)
+        else:
+            lines += [line, f"    {one_line(reason, max(20, used + room - 6))}"] if reason else [line]
+    return lines
+
+
+def _row(record: IterationRecord) -> tuple[str, ...]:
+    usage = record.usage
+    return (
+        str(record.iteration),
+        str(record.outcome),
+        words.duration(record.duration_s),
+        "-" if record.exit_code is None else str(record.exit_code),
+        "yes" if record.completion_found else "no",
+        "-" if record.changed_files is None else str(record.changed_files),
+        "-" if usage.tokens is None else words.tokens(usage.tokens),
+        "-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}",
+    )
+
+
+def _worktree_row(one: LoopIteration) -> tuple[str, ...]:
+    return (
+        str(one.n),
+        one.exit_reason,
+        words.duration((one.ended - one.started).total_seconds()),
+        str(len(one.commits)),
+        "-" if one.changed_files is None else str(one.changed_files),
+        "-" if one.done_check is None else "yes" if one.done_check else "no",
+        "-" if one.tokens is None else words.tokens(one.tokens),
+        "-" if one.cost is None else f"${one.cost:.2f}",
+        one_line(one.done_reason, 100),
+    )

@@ -1,0 +1,109 @@
+"""The table of `spool ps` and `wt-loop list`."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from spool.domain.loop import LoopSummary
+from spool.domain.text import one_line
+from spool.views import words
+
+_COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_SHORTEST_REASON = 20
+"""With less room than this beside a loop, its reason gets a line of its own."""
+_READABLE = 24
+"""As much of a change's name as sets it apart from others."""
+_ENDLESS = 1 << 20
+
+
+def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
+    """Print loops, as a table or as JSON."""
+    now = datetime.now(UTC)
+    if as_json:
+        print(msgspec.json.encode([loop_json(loop, now) for loop in loops]).decode())
+        return
+    # A pipe is read by a script, which may need all of it.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    for line in table(loops, now, width) if loops else ["No loop is running."]:
+        print(line)
+
+
+def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
+    """Return a summary for scripts: every field, and the figures that follow from them."""
+    return {
+        **msgspec.to_builtins(loop),
+        "id": loop.id,
+        "project": loop.name,
+        "repository": loop.project,
+        "pid": loop.runner.pid,
+        "max_iterations": loop.limits.max_iterations,
+        "capacity": msgspec.to_builtins(loop.capacity),
+        "age_s": loop.age_s(now),
+    }
+
+
+def table(loops: Sequence[LoopSummary], now: datetime, width: int = _ENDLESS) -> list[str]:
+    """Return the lines of a table of loops, each of which fits the width."""
+    cells = [_cells(loop, now) for loop in loops]
+    columns = {name: [name, *rest] for name, *rest in zip(_COLUMNS, *cells, strict=True)}
+    _fit(columns, width)
+    padded = [[cell.ljust(_width(column)) for cell in column] for column in columns.values()]
+    head, *lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+    room = min(200, width - _used(columns) - 2)
+    shown = [head]
+    for line, reason in zip(lines, (loop.reason for loop in loops), strict=True):
+        if room >= _SHORTEST_REASON:
+            shown.append(f"{line}  {one_line(reason, room)}".rstrip())
+        else:
+            shown += [line, f"    {one_line(reason, width - 4)}"] if reason else [line]
+    return shown
+
+
+def progress_words(loop: LoopSummary) -> str:
+    """Format how far a loop has come: `3/10`, and over its whole life where that is more."""
+    if not loop.running:
+        return str(loop.iteration)
+    limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
+    total = f" ({loop.iteration})" if loop.iteration != loop.run_iteration else ""
+    return f"{loop.run_iteration}{limit}{total}"
+
+
+def coloured() -> bool:
+    """Whether colour is wanted on standard output."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
+    return (
+        loop.id,
+        str(loop.door),
+        one_line(loop.name, 40),
+        one_line(loop.change, 60),
+        str(loop.status),
+        progress_words(loop),
+        words.duration(loop.age_s(now)),
+    )
+
+
+def _fit(columns: dict[str, list[str]], width: int) -> None:
+    """Shorten the names of changes, as the id finds the loop too; before they are unreadable, leave out columns."""
+    change = columns["CHANGE"]
+    spare = max(0, _width(change) - _READABLE)
+    for name in ("DOOR", "PROJECT"):
+        if _used(columns) - spare > width:
+            del columns[name]
+    room = max(_width(change) - max(0, _used(columns) - width), len("CHANGE"))
+    columns["CHANGE"] = [one_line(cell, room) for cell in change]
+
+
+def _used(columns: dict[str, list[str]]) -> int:
+    return sum(map(_width, columns.values())) + 2 * (len(columns) - 1)
+
+
+def _width(column: list[str]) -> int:
+    return max(map(len, column))

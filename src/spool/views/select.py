@@ -1,0 +1,35 @@
+"""Chooses the views of a run: what was asked for, and where the output goes."""
+
+import os
+import sys
+from pathlib import Path
+
+from spool.app.observers import Observer
+from spool.domain.loop import Door
+from spool.domain.spec import LoopSpec, Show
+
+
+def observers_of(spec: LoopSpec) -> list[Observer]:
+    """Return what shows a run and keeps its log."""
+    title = spec.change if spec.door is Door.WORKTREE else ""
+    shown = [] if spec.show is Show.NOTHING else [terminal_view(spec.show, verbose=spec.verbose, title=title)]
+    if spec.door is Door.WORKTREE:
+        from spool.views.lines import LogView
+
+        shown.append(LogView(Path(spec.log), fresh=spec.fresh))
+    return shown
+
+
+def terminal_view(show: Show, *, verbose: bool, title: str = "") -> Observer:
+    """Return the view that fits what was asked for and where the output goes; `title` asks for a window title."""
+    if show is Show.JSON:
+        from spool.views.lines import JsonView
+
+        return JsonView()
+    if show is Show.STREAM and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from spool.views.live import LiveView
+
+        return LiveView(verbose=verbose, title=title)
+    from spool.views.lines import PlainView
+
+    return PlainView(stream=show is Show.STREAM, verbose=verbose)

@@ -53,7 +53,7 @@ async def _measure(root: Path) -> None:
     state.mkdir(parents=True)
     (change / "proposal.md").write_text("# Bench\n")
     (change / "tasks.md").write_text("## 1. Work\n\n- [ ] 1.1 Work\n")
-    journal = JournalWriter(state / "journal.jsonl", run_id="bench", clock=SystemClock())
+    journal = JournalWriter(state / "journal.jsonl", run_id="bench", now=SystemClock().now)
     _begin(journal)
     me = this_runner()
     now = datetime.now(UTC)

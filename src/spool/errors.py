@@ -24,6 +24,11 @@ class SpoolError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def advice(self) -> str:
+        """The message, with a hint that needs no front door to word it."""
+        return f"{self}; {self.hint}" if self.hint and not isinstance(self.hint, Hint) else str(self)
+
 
 class UsageError(SpoolError):
     """The command line or a setting asks for something that cannot be meant."""

@@ -88,7 +88,7 @@ def test_a_runner_that_was_killed_is_told_as_it_was_after_the_next_run_too(loops
     loops.script([COMPLETE])
     assert loops.ralph("Go", "--harness", "scripted", "--fresh").returncode == 0
     killed, _ = ps(loops, "--all")
-    assert (killed["status"], killed["reason"]) == ("stopped", "its runner died; a later run went on")
+    assert (killed["status"], killed["reason"]) == ("stopped", "its runner died; a later run continued")
     assert (killed["iteration"], killed["age_s"]) == (1, before[0]["age_s"])
     assert killed["age_s"] > 0
 
@@ -156,7 +156,7 @@ def test_leaving_attach_leaves_the_loop(loops: Scratch) -> None:
     watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
     _, said = watching.communicate(timeout=20)
-    assert b"it goes on" in said
+    assert b"is still running" in said
     assert len(ps(loops)) == 1
 
 

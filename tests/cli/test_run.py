@@ -74,17 +74,18 @@ def test_after_a_stop_the_story_starts_again_from_its_checkpoint(stories: Scratc
     assert "Complete" in types(events)
 
 
-def test_what_a_person_did_after_a_stop_is_set_aside_and_told_of(stories: Scratch) -> None:
+def test_what_a_person_did_after_a_stop_is_set_aside_and_reported(stories: Scratch) -> None:
     stopped_in_story_one(stories)
     (stories.root / "mine.txt").write_text("mine\n")
     stories.git("add", "mine.txt")
     stories.git("commit", "--quiet", "--message", "my own commit")
     stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
     events = stories.run_events()
-    [told] = [event["message"] for event in events if event["type"] == "Warning" and "yours too" in event["message"]]
+    [reverted] = [event for event in events if event["type"] == "Reverted"]
+    assert reverted["resumed"]
     assert "Complete" in types(events)
     stories.git("checkout", "--quiet", "--", ".")
-    assert stories.spool(*told.partition("yours too: spool ")[2].split()).returncode == 0
+    assert stories.spool("checkpoint", "restore", reverted["kept_as"]).returncode == 0
     assert (stories.root / "mine.txt").read_text() == "mine\n"
     assert "my own commit" in stories.git("log", "-1", "--format=%s")
 
@@ -166,7 +167,7 @@ def test_run_needs_git(stories: Scratch) -> None:
     stories.script([COMPLETE])
     done = stories.run()
     assert done.returncode == 1
-    assert "needs git" in done.stderr
+    assert "this needs a git repository" in done.stderr
     assert not stories.run_state.exists()
 
 

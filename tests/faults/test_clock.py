@@ -12,6 +12,7 @@ import pytest
 
 from spool.domain.outcome import StopCause
 from spool.engine.iteration import TICK_S, Patience, Watch
+from spool.testing.doubles import ManualClock
 from tests.faults import invariants
 from tests.faults.machine import (
     PROMISE,
@@ -125,32 +126,16 @@ def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_whe
     assert [record["outcome"] for record in scratch.history()] == ["completed"]
 
 
-class Hand:
-    """A clock that a test moves by hand."""
-
-    def __init__(self) -> None:
-        self.time_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.time_s
-
-    def now(self) -> datetime:
-        raise NotImplementedError
-
-    def jitter(self) -> float:
-        return 0.0
-
-
 @pytest.mark.parametrize(("silent", "cause"), [(True, StopCause.IDLE), (False, StopCause.WALL)], ids=["idle", "wall"])
 def test_a_minute_that_nobody_watched_counts_as_two_ticks(silent: bool, cause: StopCause) -> None:
-    clock = Hand()
+    clock = ManualClock()
     watch = Watch(Patience(iteration_s=20, idle_s=10), clock)
-    clock.time_s += 60
+    clock.advance(60)
     watch.tick(heard=not silent)
     assert watch.verdict(promised=False, printed=0) is None
     ticks = 0
     while watch.verdict(promised=False, printed=0) is None:
-        clock.time_s += TICK_S
+        clock.advance(TICK_S)
         watch.tick(heard=not silent)
         ticks += 1
     assert watch.verdict(promised=False, printed=0) is cause
@@ -158,8 +143,8 @@ def test_a_minute_that_nobody_watched_counts_as_two_ticks(silent: bool, cause: S
 
 
 def test_a_clock_that_goes_back_takes_nothing_off() -> None:
-    clock = Hand()
+    clock = ManualClock()
     watch = Watch(Patience(), clock)
-    clock.time_s -= 100
+    clock.advance(-100)
     watch.tick(heard=False)
     assert watch.elapsed_s == 0

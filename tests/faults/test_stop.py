@@ -80,7 +80,7 @@ def test_a_stop_before_the_first_iteration_is_a_stop(scratch: Scratch, warm: War
         time.sleep(delay_ms / 1_000)  # every moment of the start is tried
         end(runner, signal.SIGTERM)
         assert warm.wait(runner) in (130, -signal.SIGTERM), warm.errors()
-        assert not warm.errors() or warm.errors().startswith("Stopped. Go on with"), warm.errors()
+        assert not warm.errors() or warm.errors().startswith("Stopped. Continue with"), warm.errors()
         if (scratch.state / "state.json").exists():
             invariants.hold(scratch)
 
@@ -156,7 +156,7 @@ def test_ctrl_c_once_stops_and_says_how_to_go_on(scratch: Scratch) -> None:
         wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         screen.press(CTRL_C)
         assert screen.wait() == 130
-        assert b"Go on with" in screen.seen
+        assert b"Continue with" in screen.seen
         assert not agents(scratch)
     invariants.complete(scratch)
 

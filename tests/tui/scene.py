@@ -117,7 +117,7 @@ class Scene:
     def write(self, *events: Event) -> None:
         """Append events to the journal."""
         self.folder.prepare()
-        writer = JournalWriter(self.folder.journal, run_id="run-1", clock=self.clock)
+        writer = JournalWriter(self.folder.journal, run_id="run-1", now=self.clock.now)
         for event in events:
             writer.emit(event)
         writer.close()
@@ -320,6 +320,6 @@ def stuck() -> list[Event]:
     reason = "the limit of 1 retry is reached, the last attempt: no promise"
     return [
         IterationEnded(record=last),
-        Error(reason=reason, story_id="2", kept="the work of story 2 is in the working tree"),
+        Error(reason=reason, story_id="2", kept="2"),
         RunEnded(status=Status.STUCK, reason=reason, exit_code=1),
     ]

@@ -22,6 +22,7 @@ from spool.domain.settings import Settings
 from spool.domain.stream import Message, ToolUse
 from spool.domain.verdict import Status
 from spool.host.runner.identity import start_time, this_runner
+from spool.host.state.specs import kept_spec
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.screens.loop import LoopScreen
@@ -503,10 +504,10 @@ async def test_settings_reach_the_runner(scratch: Scratch, monkeypatch: pytest.M
     async with opened(app) as pilot:
         await start_loop(pilot)
         await until(pilot, lambda: "Hello." in text_of(app))
-        runner = Path(f"/proc/{run_state(scratch)['runner']['pid']}/cmdline").read_bytes().decode().split("\0")
-        assert "--commit-stories" in runner
-        assert "--allow-all" not in runner
-        assert (runner[runner.index("--model") + 1], runner[runner.index("--idle-timeout") + 1]) == ("", "77")
+        spec = kept_spec(str(run_folder(scratch)))
+        assert spec is not None
+        assert (spec.settings.commit_stories, spec.settings.allow_all) == (True, False)
+        assert (spec.settings.model, spec.settings.idle_timeout) == (None, 77.0)
         assert run_events(scratch, "RunStarted")[0]["model"] is None
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))

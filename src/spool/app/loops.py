@@ -33,6 +33,11 @@ def running() -> list[LoopSummary]:
     return [loop for loop in map(_refreshed, this_machine().running()) if loop.running]
 
 
+def with_runner() -> list[LoopSummary]:
+    """Return the loops whose runner is alive, those included that have ended but hold a window open."""
+    return [loop for loop in known() if is_alive(loop.runner)]
+
+
 def known() -> list[LoopSummary]:
     """Return every run that is still listed, oldest first."""
     return list(map(_refreshed, this_machine().runs()))

@@ -109,5 +109,6 @@ def _complain(observer: Observer, error: Exception) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         with suppress(OSError):  # a closed terminal takes no complaint either
-            what = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            print(f"spool: {type(observer).__name__} ended early: {what}", file=sys.stderr)
+            why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            what = "nothing more can be shown" if getattr(observer, "prints", False) else "an observer failed"
+            print(f"spool: {what}: {why}", file=sys.stderr)

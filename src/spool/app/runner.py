@@ -17,12 +17,11 @@ from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, Warned
-from spool.domain.loop import DIED, Door, LoopSummary, Phase, PlanState, summarized
+from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show
-from spool.domain.state import IterationRecord, LoopState
-from spool.domain.stream import Usage
+from spool.domain.state import IterationRecord, LoopState, continued
 from spool.domain.verdict import Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Harness, Ports, Store
@@ -45,8 +44,6 @@ from spool.sources.stories import require_stories
 
 Observe = Callable[[LoopSpec], Sequence[Observer]]
 _KEEP_S = 1.0
-_CONTINUED = (Status.RUNNING, Status.STOPPED)
-"""A run that was killed or stopped continues with its attempt; after any other end, limits count anew."""
 
 
 def new_run_id() -> str:
@@ -98,11 +95,17 @@ class _Run:
         with ExitStack() as outliving, self._locked(repository):
             folder.prepare()
             folder.unmark_done()
-            keep_spec(spec)
+            self._keep_spec()
             earlier, unjudged = self._earlier(folder)
             state = self._state(earlier, unjudged, folder, repository)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
+
+    def _keep_spec(self) -> None:
+        try:
+            keep_spec(self._spec)
+        except (OSError, SpoolError) as error:
+            self._warnings.append(f"this loop cannot be resumed by name: {error}")
 
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
@@ -131,7 +134,7 @@ class _Run:
         outliving: ExitStack,
         observe: Observe,
     ) -> Finish:
-        journal = JournalWriter(folder.journal, run_id=self._spec.run_id, clock=self._clock)
+        journal = JournalWriter(folder.journal, run_id=self._spec.run_id, now=self._clock.now)
         state = msgspec.structs.replace(state, journal_offset=journal.offset)
         folder.link()
         host = AgentHost(
@@ -207,8 +210,7 @@ class _Run:
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
         main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
-        usage = (earlier.usage if earlier else Usage()) + (unjudged.usage if unjudged else Usage())
-        return LoopState(
+        state = LoopState(
             run_id=spec.run_id,
             door=spec.door,
             change=spec.change,
@@ -228,15 +230,13 @@ class _Run:
             status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
-            iteration=max(earlier.iteration if earlier else 0, folder.last_iteration()),
             limits=spec.limits,
-            memory=earlier.memory if earlier and earlier.status in _CONTINUED else PlanState(),
             completion_promise=DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise,
             runner=this_runner(),
             started_at=now,
             updated_at=now,
-            usage=usage,
         )
+        return continued(state, earlier, unjudged, last_iteration=folder.last_iteration())
 
     @contextmanager
     def _listed(self, state: LoopState, folder: StateFolder) -> Iterator[None]:

@@ -1,114 +1,14 @@
-"""Loops of `wt-loop`: which worktree a change means, what starts a loop there, and which loop a person means."""
+"""Loops of `wt-loop`: which one a person means. Loads little: `wt-loop status` is to feel instant."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from spool.app.build import find_harness
 from spool.app.loops import loop_at, matching
-from spool.app.runner import new_run_id
-from spool.app.settings import load_settings, resolve_settings
 from spool.domain.change import check_id
-from spool.domain.checkout import Checkout
-from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Resolved
-from spool.domain.spec import LoopSpec
 from spool.domain.text import one_line
-from spool.errors import Hint, LockedError, NoWorktree, StateError, UsageError
-from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
-from spool.host.state.loop_files import LOG, hide_own_files, read_loop_file, refuse_links
+from spool.errors import Hint, StateError, UsageError
+from spool.host.state.loop_files import read_loop_file
 from spool.host.state.registry import this_machine
-from spool.host.state.specs import kept_spec
-from spool.sources.project import bare_project
-
-
-def checkout_of(change: str, *, path: str | None, create: bool, announce: Callable[[Checkout], None]) -> Checkout:
-    """Return the worktree of a change, made if there is none and `create` asks for it."""
-    if path is not None:
-        return checkout_at(Path(path))
-    here = Path.cwd()
-    try:
-        return find_checkout(change, here=here, projects=_projects())
-    except NoWorktree:
-        if not create:
-            raise
-    settings = load_settings(here, {})
-    made = make_checkout(change, here=here, copy=settings.worktree_copy, setup=settings.worktree_setup)
-    announce(made)
-    return made
-
-
-def worktree_settings(root: Path, flags: Mapping[str, Any], *, flag: Callable[[str], str]) -> Resolved:
-    """Return the settings of a worktree; where nobody chose an agent, it is Claude Code."""
-    resolved = resolve_settings(root, flags, flag=flag)
-    if resolved.origins["harness"] != "default":
-        return resolved
-    return msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, harness="claude"))
-
-
-def task_spec(
-    root: Path,
-    change: str,
-    task: str,
-    resolved: Resolved,
-    *,
-    criterion: Criterion,
-    done_command: str = "",
-    max_iterations: int | None = None,
-    stall: int | None = None,
-) -> LoopSpec:
-    """Return what starts a loop over a task in a worktree."""
-    chosen = resolved.origins["max_iterations"] != "default"
-    limit, stall = bounds_for(
-        criterion,
-        max_iterations=max_iterations,
-        configured=resolved.settings.max_iterations if chosen else None,
-        stall=stall,
-        stall_default=resolved.settings.stall_iterations,
-    )
-    settings = msgspec.structs.replace(resolved.settings, max_iterations=limit or 0, stall_iterations=stall)
-    return LoopSpec(
-        run_id=new_run_id(),
-        door=Door.WORKTREE,
-        change=change,
-        root=str(root),
-        settings=settings,
-        task=task,
-        criterion=criterion,
-        done_command=done_command,
-        fresh=True,
-        log=str(root / LOG),
-    )
-
-
-def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any]) -> LoopSpec:
-    """Return what continues a loop: as it was started, but for the settings that are given now."""
-    spec = kept_spec(loop.folder)
-    if spec is None:
-        raise UsageError(f"there is no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
-    settings = msgspec.structs.replace(spec.settings, **changed)
-    return msgspec.structs.replace(spec, run_id=new_run_id(), root=loop.root, settings=settings, fresh=False)
-
-
-def refuse_early(spec: LoopSpec) -> None:
-    """Refuse before a window opens what the runner would refuse in it, and hide our files from git."""
-    root = Path(spec.root)
-    bare_project(root)
-    refuse_links(root)
-    read_loop_file(root)
-    find_harness(spec.settings)
-    for other in this_machine().running():
-        if Path(other.worktree).resolve() == root.resolve():
-            raise LockedError(
-                f"a loop on '{other.change}' is already running in {other.worktree} "
-                f"(pid {other.runner.pid}, since {other.started_at:%H:%M:%S} UTC)",
-                door=other.door,
-                change=other.change,
-            )
-    hide_own_files(common_dir(root))
 
 
 def locate(name: str | None, path: str | None = None) -> LoopSummary:
@@ -164,10 +64,13 @@ def _roots(name: str) -> list[Path]:
 
 
 def _resolved(name: str) -> Path:
-    return Path(find_checkout(check_id(name), here=Path.cwd(), projects=_projects()).path)
+    from spool.host.git.checkouts import find_checkout  # runs git
+
+    return Path(find_checkout(check_id(name), here=Path.cwd(), projects=known_projects()).path)
 
 
-def _projects() -> list[Path]:
+def known_projects() -> list[Path]:
+    """Return the main directories of the projects in which loops have run."""
     return [Path(loop.project) for loop in this_machine().runs()]
 
 

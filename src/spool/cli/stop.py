@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from spool.app import control
-from spool.app.loops import find_loop, running
+from spool.app.loops import find_loop, with_runner
 from spool.domain.loop import LoopSummary
 from spool.errors import UsageError
 
@@ -22,7 +22,7 @@ def stop(names: tuple[str, ...], everything: bool) -> int:
     if bool(names) == everything:
         raise UsageError("say which loop to stop, or --all", hint="spool ps lists them")
     if everything:
-        return stop_all(running())
+        return stop_all(with_runner())
     found = {loop.run_id: loop for loop in map(find_loop, names)}
     return stop_all(list(found.values()))
 

@@ -5,10 +5,11 @@ from datetime import datetime
 import msgspec
 
 from spool.domain.gate import GateResult
-from spool.domain.loop import SCHEMA, LoopSummary
+from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.promise import Veto
 from spool.domain.stream import Usage
+from spool.domain.verdict import Status
 
 
 class InFlight(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +99,34 @@ class LoopState(LoopSummary, frozen=True, kw_only=True):
     journal_offset: int = 0
     """Where this run begins in the journal."""
     in_flight: InFlight | None = None
+
+
+def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime) -> IterationRecord | None:
+    """Return the record of the iteration at which a runner died, if one did: interrupted, unless it was just over."""
+    begun = state.in_flight
+    if begun is None:
+        return None
+    if last is not None and last.iteration == begun.iteration:
+        return last
+    return interrupted_record(begun, ended_at=max(now, begun.started_at))
+
+
+def continued(
+    state: LoopState, earlier: LoopState | None, unjudged: IterationRecord | None, *, last_iteration: int = 0
+) -> LoopState:
+    """Return a new run's state, continued from where an earlier run left the loop.
+
+    A run that was killed or stopped continues with its attempt; after any other end, limits count anew. `unjudged` is
+    the iteration that was in flight when the runner died, as far as it is recorded.
+    """
+    usage = (earlier.usage if earlier else Usage()) + (unjudged.usage if unjudged else Usage())
+    kept = earlier is not None and earlier.status in (Status.RUNNING, Status.STOPPED)
+    return msgspec.structs.replace(
+        state,
+        iteration=max(earlier.iteration if earlier else 0, last_iteration),
+        memory=earlier.memory if earlier and kept else PlanState(),
+        usage=usage,
+    )
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

@@ -4,6 +4,8 @@ import re
 
 # CSI; the strings OSC, DCS, SOS, PM and APC; two-byte escapes. A string that never ends eats the rest of its line.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\|(?=\n)|\Z)|[ -/]*[0-~])")
+_ESCAPES_WITHIN = re.compile(_ESCAPES.pattern.replace(r"|\Z", ""))
+"""The same in a piece after which more text comes: there no string ends because the piece does."""
 # C0 without tab and newline, DEL, C1, and the bidirectional controls that make text read otherwise than it is.
 # The 8-bit C1 introducers go alone: text encoded twice is full of them, and what follows is no sequence.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -14,9 +16,13 @@ _HOLD = 1 << 16
 
 def clean(text: str) -> str:
     """Return text without escape sequences and control characters; tabs stay, and every line ends with a newline."""
+    return _cleaned(text, _ESCAPES)
+
+
+def _cleaned(text: str, escapes: re.Pattern[str]) -> str:
     if not _CONTROLS.search(text):
         return text
-    return _CONTROLS.sub("", _ESCAPES.sub("", _LINE_ENDS.sub("\n", text)))
+    return _CONTROLS.sub("", escapes.sub("", _LINE_ENDS.sub("\n", text)))
 
 
 class Cleaner:
@@ -33,7 +39,7 @@ class Cleaner:
             unfinished = _UNFINISHED.search(text, max(0, len(text) - _HOLD))
             certain = unfinished.start() if unfinished else certain
         self._held = text[certain:]
-        return clean(text[:certain])
+        return _cleaned(text[:certain], _ESCAPES_WITHIN if self._held else _ESCAPES)
 
     def finish(self) -> str:
         """Return the rest."""
@@ -62,5 +68,5 @@ def quoted(text: str) -> str:
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
-    """Tell a number of things: `1 file`, `2 files`."""
+    """Format a count with its noun: `1 file`, `2 files`."""
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"

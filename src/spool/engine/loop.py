@@ -279,7 +279,7 @@ class Loop:
             gates = run_gates(self._plan.gates(_ended(record, self._state.usage)))
             return outcome, await self._stop.obeyed(gates) or ()
         except CommandError as error:
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=str(error)), ()
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), ()
         except ChangeError as error:  # the agent has removed what it was to work on
             return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), ()
 
@@ -302,7 +302,7 @@ class Loop:
     def _judge_failed_command(self, error: CommandError) -> Verdict:
         kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
         self._warn(error)
-        return self._judge(Ended(outcome=Outcome(kind=kind, reason=str(error)), used=self._state.usage))
+        return self._judge(Ended(outcome=Outcome(kind=kind, reason=error.advice), used=self._state.usage))
 
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
@@ -321,11 +321,9 @@ class Loop:
         # In slices, and until one of two clocks says so. By the wall clock a laptop that slept through the reset need
         # not wait for it again; by the other a wall clock that is set back turns no second into an hour.
         clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
-        while not self._stop.requested:
-            left_s = min((until - clock.now()).total_seconds(), until_s - clock.monotonic())
-            if left_s <= 0:
+        while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
+            if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
                 break
-            await self._stop.sleep(min(left_s, _WAIT_SLICE_S))
         self._mark_is_old = True  # a person may have used the time
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:

@@ -171,6 +171,10 @@ class Clock(Protocol):
         """Return a random number from 0 to 1."""
         ...
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ports:

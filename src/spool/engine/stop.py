@@ -47,10 +47,14 @@ class Stop:
         """Wait until a stop is requested."""
         await self._event.wait()
 
-    async def sleep(self, seconds: float) -> bool:
-        """Wait this long, or until a stop is requested; return whether one was."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.wait(), seconds)
+    async def interrupts(self, sleep: Coroutine[Any, Any, None]) -> bool:
+        """Await a sleep, or a stop, whichever comes first; return whether a stop was requested."""
+        tasks = {asyncio.ensure_future(sleep), asyncio.ensure_future(self.wait())}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
         return self.requested
 
     async def obeyed(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:

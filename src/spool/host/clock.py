@@ -19,3 +19,9 @@ class SystemClock:
     def jitter(self) -> float:
         """Return a random number from 0 to 1."""
         return random.random()  # noqa: S311 - spreads retries, guards nothing
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        import asyncio  # a quick command asks only for the time
+
+        await asyncio.sleep(seconds)

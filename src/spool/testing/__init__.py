@@ -1,1 +1,11 @@
-"""Doubles for tests of loops, as a part of the product: use them for your own harness or set-up."""
+"""Test doubles for loops, for users as well: play a plan without an agent, a disk or a clock.
+
+    from spool.testing.doubles import says
+    from spool.testing.play import play
+
+    played = play(plan, says("Working."), says("<promise>COMPLETE</promise>"))
+    assert played.finish.status is Status.DONE
+
+`player` is the agent behind the `scripted` harness: it plays a script as a real process. It starts once an iteration,
+so this package itself imports nothing.
+"""

@@ -1,35 +1,18 @@
 """How an agent's time is counted."""
 
-from datetime import UTC, datetime
-
 from spool.domain.outcome import StopCause
 from spool.engine.iteration import TICK_S, Patience, Watch
+from spool.testing.doubles import ManualClock
 
 
-class FakeClock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self.time, UTC)
-
-    def monotonic(self) -> float:
-        return self.time
-
-    def jitter(self) -> float:
-        return 0.0
-
-
-def ticking(watch: Watch, clock: FakeClock, seconds: float, *, heard: bool = False) -> None:
+def ticking(watch: Watch, clock: ManualClock, seconds: float, *, heard: bool = False) -> None:
     for _ in range(int(seconds / TICK_S)):
-        clock.time += TICK_S
+        clock.advance(TICK_S)
         watch.tick(heard=heard)
 
 
 def test_wall_and_idle_timeouts() -> None:
-    clock = FakeClock()
+    clock = ManualClock()
     watch = Watch(Patience(iteration_s=10, idle_s=4), clock)
     ticking(watch, clock, 3.75)
     assert watch.verdict(promised=False, printed=0) is None
@@ -42,14 +25,14 @@ def test_wall_and_idle_timeouts() -> None:
 
 
 def test_no_timeouts() -> None:
-    clock = FakeClock()
+    clock = ManualClock()
     watch = Watch(Patience(iteration_s=None, idle_s=None), clock)
     ticking(watch, clock, 1_000)
     assert watch.verdict(promised=False, printed=0) is None
 
 
 def test_a_promise_gives_a_grace_of_silence() -> None:
-    clock = FakeClock()
+    clock = ManualClock()
     watch = Watch(Patience(promise_grace_s=2), clock)
     ticking(watch, clock, 1.75)
     assert watch.verdict(promised=True, printed=0) is None
@@ -59,22 +42,22 @@ def test_a_promise_gives_a_grace_of_silence() -> None:
 
 
 def test_a_stopped_runner_or_a_sleeping_machine_causes_no_instant_timeout() -> None:
-    clock = FakeClock()
+    clock = ManualClock()
     watch = Watch(Patience(iteration_s=10, idle_s=4), clock)
-    clock.time += 3_600
+    clock.advance(3_600)
     watch.tick(heard=False)
     assert watch.elapsed_s == 2 * TICK_S
     assert watch.verdict(promised=False, printed=0) is None
 
 
 def test_a_clock_that_goes_back_costs_nothing() -> None:
-    clock = FakeClock()
+    clock = ManualClock()
     watch = Watch(Patience(), clock)
-    clock.time -= 3_600
+    clock.advance(-3_600)
     watch.tick(heard=False)
     assert watch.elapsed_s == 0
 
 
 def test_too_much_output() -> None:
-    watch = Watch(Patience(output_bytes=100), FakeClock())
+    watch = Watch(Patience(output_bytes=100), ManualClock())
     assert watch.verdict(promised=True, printed=101) is StopCause.OUTPUT

@@ -76,7 +76,7 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     check_id(change_id)
     if given["path"] is not None and given["create"]:
         raise UsageError("--path names a worktree, --create makes one: give one of them")
-    from spool.app.worktrees import checkout_of, task_spec, worktree_settings
+    from spool.app.worktree_start import checkout_of, task_spec, worktree_settings
 
     checkout = checkout_of(change_id, path=given["path"], create=given["create"], announce=_announce)
     root = Path(checkout.path)
@@ -101,7 +101,8 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, as it was started but for what is given here. Limits count anew."""
-    from spool.app.worktrees import locate, resumed_spec
+    from spool.app.worktree_start import resumed_spec
+    from spool.app.worktrees import locate
 
     changed = _flags(given)
     if given["max_iterations"] is not None:
@@ -114,7 +115,7 @@ def resume(change_id: str | None, **given: Any) -> None:
 def _begin(spec: "LoopSpec") -> None:
     """Open a terminal for the loop, wait until it runs there, and say what a person can do with it."""
     from spool.app.launch import in_terminal
-    from spool.app.worktrees import refuse_early
+    from spool.app.worktree_start import refuse_early
 
     refuse_early(spec)
     again = f"wt-loop resume {spec.change}"

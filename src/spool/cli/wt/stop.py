@@ -3,7 +3,7 @@
 import click
 
 from spool.app.control import ask_to_finish, call_done
-from spool.app.loops import matching, running
+from spool.app.loops import matching, running, with_runner
 from spool.app.worktrees import locate
 from spool.cli.stop import stop_all
 from spool.domain.loop import Door, LoopSummary
@@ -25,7 +25,7 @@ def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
         raise UsageError("--all and a change do not go together")
     if not everything:
         return stop_all([_named(name, path) for name in names or (None,)])
-    code = stop_all([loop for loop in running() if loop.door is Door.WORKTREE])
+    code = stop_all([loop for loop in with_runner() if loop.door is Door.WORKTREE])
     if others := len(running()):
         click.echo(f"Still running: {counted(others, 'loop')} of other commands; spool stop --all ends those.")
     return code

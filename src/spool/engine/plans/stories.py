@@ -209,7 +209,7 @@ class StoryPlan:
             await self._revert(memory, checkpoint)
         elif memory.due is Due.ACCEPT:
             await self._accept(memory, checkpoint)
-            return PlanState()
+            return PlanState(story=memory.story)
         return msgspec.structs.replace(memory, due=Due.NOTHING)
 
     def conclude(self, finish: Finish) -> Finish:

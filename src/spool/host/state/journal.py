@@ -1,14 +1,14 @@
 """The append-only log of events, one JSON object a line. The runner writes it; every view is a reader of it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from spool.domain.events import Event, IterationEnded
-from spool.engine.ports import Clock
 from spool.host.state.files import FILE_MODE, naming, write_all
 from spool.host.state.records import encoded
 
@@ -20,13 +20,13 @@ _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 class JournalWriter:
     """Stamps events and appends them."""
 
-    def __init__(self, path: Path, *, run_id: str, clock: Clock) -> None:
+    def __init__(self, path: Path, *, run_id: str, now: Callable[[], datetime]) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with naming(path):
             self._descriptor = os.open(path, flags, FILE_MODE)
         self._path = path
         self._run_id = run_id
-        self._clock = clock
+        self._now = now
         self._seq = 0
         self.offset = os.fstat(self._descriptor).st_size
         # A crash may have torn the last line; it is ended, so that only it is lost.
@@ -35,7 +35,7 @@ class JournalWriter:
     def emit(self, event: Event) -> None:
         """Write one event; readers see it at once."""
         self._seq += 1
-        stamped = msgspec.structs.replace(event, at=self._clock.now(), seq=self._seq, run_id=self._run_id)
+        stamped = msgspec.structs.replace(event, at=self._now(), seq=self._seq, run_id=self._run_id)
         line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
         self._torn = True  # until all of it is written: a full disk takes half a line
         with naming(self._path):

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from spool.domain.loop import SCHEMA
-from spool.domain.state import IterationRecord, LoopState, interrupted_record
+from spool.domain.state import IterationRecord, LoopState, unfinished
 from spool.errors import StateError, UnreadableState
 from spool.host.state.files import (
     append_line,
@@ -140,19 +140,15 @@ class StateFolder:
         return [record for line in lines if line for record in _readable(line)]
 
     def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
-        """Return the record of the iteration at which a runner died, if one did: interrupted, unless it was just over.
+        """Return the record of the iteration at which a runner died, if one did, and add it if it is missing.
 
         Call it before anything is written, as the only writer.
         """
         remove_temporaries(self.path)
-        if state is None or state.in_flight is None:
-            return None
-        begun = state.in_flight
-        for record in self.history(last=1):
-            if record.iteration == begun.iteration:
-                return record
-        record = interrupted_record(begun, ended_at=max(now, begun.started_at))
-        self.append(record)
+        last = next(iter(self.history(last=1)), None)
+        record = unfinished(state, last, now=now) if state else None
+        if record is not None and record != last:
+            self.append(record)
         return record
 
     def last_iteration(self) -> int:

@@ -1,0 +1,109 @@
+"""What starts a loop of `wt-loop`: the worktree of a change, its settings, its spec, and early refusals."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from spool.app.build import find_harness
+from spool.app.runner import new_run_id
+from spool.app.settings import load_settings, resolve_settings
+from spool.app.worktrees import known_projects
+from spool.domain.checkout import Checkout
+from spool.domain.criteria import Criterion, bounds_for
+from spool.domain.loop import Door, LoopSummary
+from spool.domain.settings import Resolved
+from spool.domain.spec import LoopSpec
+from spool.errors import Hint, LockedError, NoWorktree, UsageError
+from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
+from spool.host.state.loop_files import LOG, hide_own_files, read_loop_file, refuse_links
+from spool.host.state.registry import this_machine
+from spool.host.state.specs import kept_spec
+from spool.sources.project import bare_project
+
+
+def checkout_of(change: str, *, path: str | None, create: bool, announce: Callable[[Checkout], None]) -> Checkout:
+    """Return the worktree of a change, made if there is none and `create` asks for it."""
+    if path is not None:
+        return checkout_at(Path(path))
+    here = Path.cwd()
+    try:
+        return find_checkout(change, here=here, projects=known_projects())
+    except NoWorktree:
+        if not create:
+            raise
+    settings = load_settings(here, {})
+    made = make_checkout(change, here=here, copy=settings.worktree_copy, setup=settings.worktree_setup)
+    announce(made)
+    return made
+
+
+def worktree_settings(root: Path, flags: Mapping[str, Any], *, flag: Callable[[str], str]) -> Resolved:
+    """Return the settings of a worktree; where nobody chose an agent, it is Claude Code."""
+    resolved = resolve_settings(root, flags, flag=flag)
+    if resolved.origins["harness"] != "default":
+        return resolved
+    return msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, harness="claude"))
+
+
+def task_spec(
+    root: Path,
+    change: str,
+    task: str,
+    resolved: Resolved,
+    *,
+    criterion: Criterion,
+    done_command: str = "",
+    max_iterations: int | None = None,
+    stall: int | None = None,
+) -> LoopSpec:
+    """Return what starts a loop over a task in a worktree."""
+    chosen = resolved.origins["max_iterations"] != "default"
+    limit, stall = bounds_for(
+        criterion,
+        max_iterations=max_iterations,
+        configured=resolved.settings.max_iterations if chosen else None,
+        stall=stall,
+        stall_default=resolved.settings.stall_iterations,
+    )
+    settings = msgspec.structs.replace(resolved.settings, max_iterations=limit or 0, stall_iterations=stall)
+    return LoopSpec(
+        run_id=new_run_id(),
+        door=Door.WORKTREE,
+        change=change,
+        root=str(root),
+        settings=settings,
+        task=task,
+        criterion=criterion,
+        done_command=done_command,
+        fresh=True,
+        log=str(root / LOG),
+    )
+
+
+def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any]) -> LoopSpec:
+    """Return what continues a loop: as it was started, but for the settings that are given now."""
+    spec = kept_spec(loop.folder)
+    if spec is None:
+        raise UsageError(f"there is no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
+    settings = msgspec.structs.replace(spec.settings, **changed)
+    return msgspec.structs.replace(spec, run_id=new_run_id(), root=loop.root, settings=settings, fresh=False)
+
+
+def refuse_early(spec: LoopSpec) -> None:
+    """Refuse before a window opens what the runner would refuse in it, and hide our files from git."""
+    root = Path(spec.root)
+    bare_project(root)
+    refuse_links(root)
+    read_loop_file(root)
+    find_harness(spec.settings)
+    for other in this_machine().running():
+        if Path(other.worktree).resolve() == root.resolve():
+            raise LockedError(
+                f"a loop on '{other.change}' is already running in {other.worktree} "
+                f"(pid {other.runner.pid}, since {other.started_at:%H:%M:%S} UTC)",
+                door=other.door,
+                change=other.change,
+            )
+    hide_own_files(common_dir(root))

@@ -1,0 +1,203 @@
+"""Stand-ins for what the engine needs of the world. They keep everything in memory, and do nothing by themselves."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.domain.invocation import Invocation
+from spool.domain.state import Changes, IterationRecord, LoopState
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, at: datetime = START) -> None:
+        self._start = at
+        self.passed_s = 0.0
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock."""
+        self.passed_s += seconds
+
+    def now(self) -> datetime:
+        """Return the wall clock's time."""
+        return self._start + timedelta(seconds=self.passed_s)
+
+    def monotonic(self) -> float:
+        """Return the seconds that have passed."""
+        return self.passed_s
+
+    def jitter(self) -> float:
+        """Return 0: nothing is left to chance."""
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        """Move the clock instead of waiting."""
+        self.advance(seconds)
+
+
+class MemoryStore:
+    """A loop's state and history in memory."""
+
+    def __init__(self) -> None:
+        self.state: LoopState | None = None
+        self.history: list[IterationRecord] = []
+        self.saves = 0
+
+    def save(self, state: LoopState) -> None:
+        """Replace the current state."""
+        self.state = state
+        self.saves += 1
+
+    def append(self, record: IterationRecord) -> None:
+        """Add an iteration to the history."""
+        self.history.append(record)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a fake agent prints, how it exits, and what it does to the world before that."""
+
+    output: str
+    exit_code: int = 0
+    stderr: str = ""
+    work: Callable[[], object] = field(default=lambda: None)
+
+
+def says(output: str, *, exit_code: int = 0, stderr: str = "", work: Callable[[], object] = lambda: None) -> Said:
+    """Return an agent that does some work, prints this and exits."""
+    return Said(output=output, exit_code=exit_code, stderr=stderr, work=work)
+
+
+class FakeAgent:
+    """An agent that has printed everything and is gone."""
+
+    exited = True
+    truncated = False
+    strays = 0
+    left: tuple[int, ...] = ()
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+        self._unread = said.output.encode()
+        self.exit_code: int | None = said.exit_code
+        self.bytes_seen = len(self._unread)
+
+    def read(self) -> bytes:
+        """Return the output, once."""
+        data, self._unread = self._unread, b""
+        return data
+
+    def stop(self) -> None:
+        """Do nothing: it is gone."""
+
+    def kill(self) -> None:
+        """Do nothing: it is gone."""
+
+    def stderr_tail(self) -> str:
+        """Return what it printed on standard error."""
+        return self._said.stderr
+
+    def side_text(self) -> str:
+        """Return nothing: it has no side file."""
+        return ""
+
+
+class FakeAgents:
+    """Agents that say their lines in turn; the last one is repeated."""
+
+    def __init__(self, *said: Said) -> None:
+        self._said = said
+        self.prompts: list[str] = []
+
+    @asynccontextmanager
+    async def start(
+        self,
+        invocation: Invocation,  # noqa: ARG002 - the protocol's signature
+        *,
+        iteration: int,  # noqa: ARG002 - the protocol's signature
+        prompt: str,
+        wake: Callable[[], None],  # noqa: ARG002 - the protocol's signature
+    ) -> AsyncIterator[FakeAgent]:
+        """Start the next agent."""
+        said = self._said[min(len(self.prompts), len(self._said) - 1)]
+        self.prompts.append(prompt)
+        said.work()
+        yield FakeAgent(said)
+
+    def log_path(self, iteration: int) -> str:
+        """Return where output would be kept."""
+        return f"{iteration:04}.out"
+
+    def prompt_path(self, iteration: int) -> str:
+        """Return where the prompt would be kept."""
+        return f"{iteration:04}.prompt.md"
+
+    def side_path(self, iteration: int) -> str:
+        """Return where the side file would be."""
+        return f"{iteration:04}.side"
+
+
+class FakeTree:
+    """A working tree of one text, whose changes and commits are counted."""
+
+    def __init__(self, content: str = "") -> None:
+        self.content = content
+        self.commits: list[str] = []
+        self._marked = content
+
+    async def mark(self) -> None:
+        """Remember the content."""
+        self._marked = self.content
+
+    async def changes(self, ignoring: Sequence[str]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
+        """Return whether the content has changed since the last mark."""
+        changed = self.content != self._marked
+        self._marked = self.content
+        return Changes(count=int(changed), files=("content",) if changed else ())
+
+    async def commit(self, message: str) -> str | None:
+        """Remember a commit."""
+        self.commits.append(message)
+        return f"commit-{len(self.commits)}"
+
+
+class FakeCheckpoints:
+    """Checkpoints of a fake tree."""
+
+    def __init__(self, tree: FakeTree) -> None:
+        self._tree = tree
+        self._saved: tuple[Checkpoint, str] | None = None
+        self.discarded: list[str] = []
+
+    async def save(self, label: str) -> Checkpoint:
+        """Save the tree."""
+        checkpoint = Checkpoint(change="change", label=label, saved_at=START, tree=f"tree of {label}", head=None)
+        self._saved = (checkpoint, self._tree.content)
+        return checkpoint
+
+    async def current(self) -> Checkpoint | None:
+        """Return the checkpoint that exists."""
+        return self._saved[0] if self._saved else None
+
+    async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
+        """Restore the tree, and keep what was discarded."""
+        assert self._saved is not None  # noqa: S101 - a revert needs a checkpoint
+        before, self._tree.content = self._tree.content, self._saved[1]
+        if before == self._tree.content:
+            return None
+        self.discarded.append(before)
+        name = f"discarded-{len(self.discarded)}"
+        return Discarded(name=name, change="change", label=checkpoint.label, discarded_at=START, files=1, head=None)
+
+    async def drop(self, checkpoint: Checkpoint) -> None:  # noqa: ARG002 - the protocol's signature
+        """Let go of the checkpoint."""
+        self._saved = None
+
+    async def cleanup(self) -> None:
+        """Let go of the checkpoint."""
+        self._saved = None

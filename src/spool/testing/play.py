@@ -1,0 +1,89 @@
+"""Plays a plan on the doubles, from start to end."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from spool.domain.events import Event
+from spool.domain.loop import Runner
+from spool.domain.state import IterationRecord, LoopState, continued, unfinished
+from spool.domain.verdict import Finish
+from spool.engine.iteration import Patience
+from spool.engine.loop import Agency, Loop
+from spool.engine.plan import Plan
+from spool.engine.ports import Ports, Worktree
+from spool.engine.stop import Stop
+from spool.harness.command import Command, CommandOptions
+from spool.testing.doubles import FakeAgents, FakeTree, ManualClock, MemoryStore, Said
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass
+class Stage:
+    """Where a plan is played. Played on again with the same stage, a plan continues where it was."""
+
+    store: MemoryStore = field(default_factory=MemoryStore)
+    tree: Worktree = field(default_factory=FakeTree)
+    clock: ManualClock = field(default_factory=ManualClock)
+    events: list[Event] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        """Remember an event; a plan gets this as its `emit`."""
+        self.events.append(event)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a plan."""
+
+    finish: Finish
+    events: tuple[Event, ...]
+    history: tuple[IterationRecord, ...]
+    state: LoopState
+    prompts: tuple[str, ...]
+
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
+        """Return the events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def play(
+    plan: Plan, *said: Said, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
+) -> Played:
+    """Run a plan to its end with agents that say their lines in turn, and return what came of it."""
+    return asyncio.run(_play(plan, said, stage or Stage(), stop, auto_commit=auto_commit))
+
+
+async def _play(plan: Plan, said: tuple[Said, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool) -> Played:
+    store, now = stage.store, stage.clock.now()
+    earlier = store.state
+    last = store.history[-1] if store.history else None
+    unjudged = unfinished(earlier, last, now=now) if earlier else None
+    if unjudged is not None and unjudged != last:
+        store.append(unjudged)
+    state = LoopState(
+        run_id=f"run-{len(store.history)}",
+        change="change",
+        harness="fake",
+        limits=plan.limits,
+        runner=Runner(pid=0, start_time="", boot_id="", host=""),
+        started_at=now,
+        updated_at=now,
+    )
+    state = continued(state, earlier, unjudged, last_iteration=last.iteration if last else 0)
+    agents = FakeAgents(*said)
+    ports = Ports(agents=agents, store=store, emit=stage.emit, worktree=stage.tree, clock=stage.clock)
+    loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
+    try:
+        finish = await loop.run()
+    finally:
+        stage.prompts += agents.prompts
+    assert store.state is not None  # noqa: S101 - a loop that has run has saved its state
+    return Played(finish, tuple(stage.events), tuple(store.history), store.state, tuple(stage.prompts))
+
+
+def _agency(*, auto_commit: bool) -> Agency:
+    harness = Command("fake", CommandOptions(argv=("fake",)))
+    return Agency(harness=harness, directory=".", patience=Patience(), auto_commit=auto_commit)

@@ -1,0 +1,97 @@
+"""The plan of `ralph` and `wt-loop`, played on doubles."""
+
+import pytest
+
+from spool.domain.criteria import Criterion
+from spool.domain.events import AgentEvent, Complete, RunEnded, Waiting
+from spool.domain.verdict import ExitCode, Limits, Status
+from spool.engine.plans.prompt import Aim
+from spool.testing.doubles import FakeTree, Said, says
+from spool.testing.play import Played, Stage, play
+from tests.unit.engine.plans.support import COMPLETE, TasksTree, prompt_plan
+
+KEPT = says(f"Done.\n\n{COMPLETE}")
+WORKING = says("Still working.")
+CRASH = says("", exit_code=7)
+BROKEN = says(COMPLETE, exit_code=1)
+
+
+def ralph(*said: Said, limits: Limits | None = None) -> Played:
+    stage = Stage()
+    return play(prompt_plan(stage, Aim(task="Go", promise="COMPLETE", limits=limits or Limits())), *said, stage=stage)
+
+
+@pytest.mark.parametrize(
+    ("said", "limits", "ended"),
+    [
+        ([KEPT], Limits(), (1, Status.DONE, ExitCode.COMPLETE)),
+        ([WORKING, WORKING, KEPT], Limits(), (3, Status.DONE, ExitCode.COMPLETE)),
+        ([KEPT], Limits(min_iterations=3), (3, Status.DONE, ExitCode.COMPLETE)),
+        ([WORKING], Limits(max_iterations=4), (4, Status.STUCK, ExitCode.EXHAUSTED)),
+        ([CRASH], Limits(), (10, Status.STUCK, ExitCode.STUCK)),
+        ([CRASH, CRASH, KEPT], Limits(), (3, Status.DONE, ExitCode.COMPLETE)),
+        ([CRASH], Limits(fail_fast=True), (1, Status.STUCK, ExitCode.FAILED)),
+        ([BROKEN], Limits(fail_fast=True), (1, Status.STUCK, ExitCode.FAILED)),
+        ([BROKEN], Limits(), (1, Status.DONE, ExitCode.COMPLETE)),
+    ],
+    ids=["promise", "third", "minimum", "limit", "errors", "recovers", "fail-fast", "beside a promise", "exit code"],
+)
+def test_how_a_loop_over_a_prompt_ends(said: list[Said], limits: Limits, ended: tuple[int, Status, ExitCode]) -> None:
+    played = ralph(*said, limits=limits)
+    assert (len(played.history), played.finish.status, played.finish.exit_code) == ended
+    assert [record.iteration for record in played.history] == list(range(1, ended[0] + 1))
+    assert played.state.in_flight is None
+    assert len(played.of(RunEnded)) == 1
+    assert bool(played.of(Complete)) == (ended[1] is Status.DONE)
+
+
+def test_errors_are_paused_after_and_the_pauses_grow() -> None:
+    waits = [event.seconds for event in ralph(CRASH).of(Waiting)]
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
+
+
+def test_what_the_agent_says_is_an_event_of_its_iteration() -> None:
+    assert {event.iteration for event in ralph(WORKING, KEPT).of(AgentEvent)} == {1, 2}
+
+
+def test_a_later_run_continues_the_numbers() -> None:
+    stage = Stage()
+    for expected in ([1, 2], [1, 2, 3, 4]):
+        plan = prompt_plan(stage, Aim(task="Go", promise="COMPLETE", limits=Limits(max_iterations=2)))
+        assert [record.iteration for record in play(plan, WORKING, stage=stage).history] == expected
+
+
+CRITERIA = [
+    (Criterion.TASKS, {"tasks": "- [ ] 1.1 Write\n"}, ["agent ticks"], (1, Status.DONE)),
+    (Criterion.TASKS, {"tasks": "- [x] 1.1 Write\n"}, [], (0, Status.DONE)),
+    (Criterion.TASKS, {"tasks": "- [ ] 1.1 Write\n"}, [COMPLETE], (2, Status.STUCK)),
+    (Criterion.COMMAND, {"exit_code": 0}, ["Working."], (1, Status.DONE)),
+    (Criterion.COMMAND, {"exit_code": 1}, [COMPLETE], (2, Status.STUCK)),
+    (Criterion.COMMAND, {"exit_code": None}, [COMPLETE], (2, Status.STUCK)),
+    (Criterion.PROMISE, {}, [COMPLETE], (1, Status.DONE)),
+    (Criterion.MANUAL, {}, [COMPLETE], (2, Status.STUCK)),
+    (Criterion.MANUAL, {"marked_done": True}, [], (0, Status.DONE)),
+]
+
+
+@pytest.mark.parametrize(("criterion", "world", "output", "ended"), CRITERIA)
+def test_the_criterion_decides(
+    criterion: Criterion, world: dict[str, object], output: list[str], ended: tuple[int, Status]
+) -> None:
+    tree = TasksTree(str(world.get("tasks", "")))
+    stage = Stage(tree=tree if "tasks" in world else FakeTree())
+    aim = Aim(task="Go", promise="COMPLETE", criterion=criterion, command="true", limits=Limits(max_iterations=2))
+    said = [tree.ticks("1.1 Write", output="") if text == "agent ticks" else says(text) for text in output]
+    played = play(prompt_plan(stage, aim, **world), *(said or [WORKING]), stage=stage)  # type: ignore[arg-type]
+    assert (len(played.history), played.finish.status) == ended
+
+
+def test_a_gate_is_recorded_with_the_iteration_it_judged() -> None:
+    stage = Stage()
+    aim = Aim(
+        task="Go", promise="COMPLETE", criterion=Criterion.COMMAND, command="true", limits=Limits(max_iterations=1)
+    )
+    (record,) = play(prompt_plan(stage, aim, exit_code=3), WORKING, stage=stage).history
+    assert [(gate.name, gate.passed, gate.why) for gate in record.gates] == [
+        ("command", False, "'true' ended with code 3")
+    ]

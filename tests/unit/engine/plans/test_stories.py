@@ -1,0 +1,111 @@
+"""The plan of `run`, played on doubles: what follows each attempt, and what a later run continues with."""
+
+import pytest
+
+from spool.domain.events import (
+    CheckpointDropped,
+    CheckpointSaved,
+    Retrying,
+    Reverted,
+    StoryDone,
+    StoryProgress,
+)
+from spool.domain.loop import Due
+from spool.domain.verdict import ExitCode, Status
+from spool.engine.plans.stories import OnResume
+from spool.testing.doubles import Said, says
+from spool.testing.play import Played, play
+from tests.unit.engine.plans.support import COMPLETE, Stories
+
+FAILED = says("<promise>FAILED: the tests are red</promise>")
+SILENT = says("I stop here.")
+LIAR = says(COMPLETE)
+CRASH = says("", exit_code=9)
+
+
+def attempts(played: Played) -> list[tuple[str, int]]:
+    return [(event.story_id, event.attempt) for event in played.of(StoryProgress)]
+
+
+def test_each_story_has_a_checkpoint_that_is_dropped_once_it_is_done() -> None:
+    stories = Stories()
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    kinds = (StoryProgress, CheckpointSaved, CheckpointDropped, StoryDone)
+    walked = [(type(event).__name__, event.story_id) for event in played.events if isinstance(event, kinds)]
+    assert walked == [
+        ("StoryProgress", "1"), ("CheckpointSaved", "1"), ("CheckpointDropped", "1"), ("StoryDone", "1"),
+        ("StoryProgress", "2"), ("CheckpointSaved", "2"), ("CheckpointDropped", "2"), ("StoryDone", "2"),
+    ]  # fmt: skip
+    assert played.finish.status is Status.DONE
+
+
+@pytest.mark.parametrize(
+    ("first", "keeps", "told"),
+    [
+        (FAILED, False, "> the tests are red"),
+        (SILENT, False, ""),
+        (CRASH, False, ""),
+        (LIAR, True, "You said COMPLETE, but these tasks are open: 1.1"),
+    ],
+    ids=["failed", "silent", "crash", "boxes open"],
+)
+def test_what_a_retry_starts_from_and_is_told(first: Said, keeps: bool, told: str) -> None:
+    stories = Stories()
+    spoiled = stories.tree.writes("spoiled", first.output)
+    spoils = says(first.output, exit_code=first.exit_code, work=spoiled.work)
+    played = play(stories.plan(), spoils, stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert attempts(played) == [("1", 1), ("1", 2), ("2", 1)]
+    assert ("spoiled" in stories.tree.content) is keeps
+    assert len(played.of(Reverted)) == (0 if keeps else 1)
+    assert [event.attempt for event in played.of(Retrying)] == [2]
+    heading = "## Why the last attempt failed"
+    assert (heading in played.prompts[1]) is bool(told)
+    assert told in played.prompts[1]
+    assert heading not in played.prompts[2]
+
+
+def test_retries_are_used_up() -> None:
+    stories = Stories(max_retries=2)
+    played = play(stories.plan(), FAILED, stage=stories.stage)
+    assert attempts(played) == [("1", 1), ("1", 2), ("1", 3)]
+    assert (played.finish.status, played.finish.exit_code) == (Status.STUCK, ExitCode.FAILED)
+
+
+def test_a_story_is_committed_before_its_checkpoint_is_dropped() -> None:
+    stories = Stories(commits=True)
+    seen: list[object] = []
+    drop = stories.checkpoints.drop
+
+    async def noting(checkpoint: object) -> None:
+        seen.append(list(stories.tree.commits))
+        await drop(checkpoint)  # type: ignore[arg-type]
+
+    stories.checkpoints.drop = noting  # type: ignore[method-assign]
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert seen == [["Story 1: Form"], ["Story 1: Form", "Story 2: Login"]]
+    assert [event.commit for event in played.of(StoryDone)] == ["commit-1", "commit-2"]
+
+
+def test_a_deleted_task_is_not_done() -> None:
+    stories = Stories(max_retries=0)
+    deletes = says(COMPLETE, work=lambda: setattr(stories.tree, "content", "## 2. Login\n\n- [ ] 2.1 Check\n"))
+    played = play(stories.plan(), deletes, stage=stories.stage)
+    assert "the agent removed story 1 from tasks.md" in played.finish.reason
+
+
+def test_a_stuck_run_that_is_started_again_has_all_its_retries() -> None:
+    stories = Stories(max_retries=1)
+    assert attempts(play(stories.plan(), FAILED, stage=stories.stage))[-1] == ("1", 2)
+    stories.stage.events.clear()
+    played = play(stories.plan(), FAILED, stage=stories.stage)
+    assert attempts(played) == [("1", 1), ("1", 2)]
+    assert played.state.memory.due is Due.NOTHING
+
+
+@pytest.mark.parametrize("on_resume", list(OnResume))
+def test_the_tree_of_a_stuck_story_is_reverted_or_kept_as_asked(on_resume: OnResume) -> None:
+    stories = Stories(max_retries=0, on_resume=on_resume)
+    play(stories.plan(), stories.tree.writes("half", "<promise>FAILED: no</promise>"), stage=stories.stage)
+    assert "half" in stories.tree.content
+    play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert ("half" in stories.tree.content) is (on_resume is OnResume.KEEP)

@@ -97,7 +97,7 @@ class _Run:
             folder.unmark_done()
             self._keep_spec()
             earlier, unjudged = self._earlier(folder)
-            state = self._state(earlier, unjudged, folder, repository)
+            state = self._state(earlier, folder, repository)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
@@ -202,11 +202,7 @@ class _Run:
         return earlier, unjudged
 
     def _state(
-        self,
-        earlier: LoopState | None,
-        unjudged: IterationRecord | None,
-        folder: StateFolder,
-        repository: Repository | NoRepository,
+        self, earlier: LoopState | None, folder: StateFolder, repository: Repository | NoRepository
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
         main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
@@ -236,7 +232,7 @@ class _Run:
             started_at=now,
             updated_at=now,
         )
-        return continued(state, earlier, unjudged, last_iteration=folder.last_iteration())
+        return continued(state, earlier, last_iteration=folder.last_iteration())
 
     @contextmanager
     def _listed(self, state: LoopState, folder: StateFolder) -> Iterator[None]:

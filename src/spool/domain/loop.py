@@ -59,6 +59,8 @@ class Due(StrEnum):
 
     NOTHING = ""
     REVERT = "revert"
+    KEEP = "keep"
+    """Save the refused work as the checkpoint of the next attempt."""
     ACCEPT = "accept"
 
 

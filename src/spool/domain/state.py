@@ -111,21 +111,19 @@ def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime)
     return interrupted_record(begun, ended_at=max(now, begun.started_at))
 
 
-def continued(
-    state: LoopState, earlier: LoopState | None, unjudged: IterationRecord | None, *, last_iteration: int = 0
-) -> LoopState:
+def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: int = 0) -> LoopState:
     """Return a new run's state, continued from where an earlier run left the loop.
 
-    A run that was killed or stopped continues with its attempt; after any other end, limits count anew. `unjudged` is
-    the iteration that was in flight when the runner died, as far as it is recorded.
+    A run that was killed or stopped continues with its attempt; after any other end, limits count anew. An iteration
+    that was in flight stays so until the new run has judged it.
     """
-    usage = (earlier.usage if earlier else Usage()) + (unjudged.usage if unjudged else Usage())
     kept = earlier is not None and earlier.status in (Status.RUNNING, Status.STOPPED)
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
         memory=earlier.memory if earlier and kept else PlanState(),
-        usage=usage,
+        usage=earlier.usage if earlier else Usage(),
+        in_flight=earlier.in_flight if earlier else None,
     )
 
 

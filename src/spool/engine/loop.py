@@ -92,7 +92,7 @@ class Loop:
         self._unjudged = unjudged
         self._tally = Tally(run_iterations=0)
         self._mark_is_old = True
-        self._closing = 0
+        self._closing = unjudged.iteration if unjudged else 0
         self._session = agency.session
 
     async def run(self) -> Finish:
@@ -138,11 +138,13 @@ class Loop:
     async def _resume(self) -> Finish | None:
         """Judge an iteration whose end was recorded but not judged, then settle what is due."""
         if self._unjudged is not None:
-            verdict = self._judge(_ended(self._unjudged, self._state.usage))
+            usage = self._state.usage + self._unjudged.usage
+            verdict, memory = self._judged(_ended(self._unjudged, usage))
+            self._save(in_flight=None, memory=memory, usage=usage)
             if isinstance(verdict, Retry):
                 self._report_retry(verdict)
-        memory = await self._guarded(self._plan.resume(self._state.memory))
-        self._remember(memory or self._state.memory)
+        resumed = await self._guarded(self._plan.resume(self._state.memory))
+        self._remember(resumed or self._state.memory)
         return await self._settle()
 
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:

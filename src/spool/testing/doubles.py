@@ -107,11 +107,15 @@ class FakeAgent:
         return ""
 
 
+Line = Said | Callable[[str], Said]
+"""What an agent says, or how it answers its prompt."""
+
+
 class FakeAgents:
     """Agents that say their lines in turn; the last one is repeated."""
 
-    def __init__(self, *said: Said) -> None:
-        self._said = said
+    def __init__(self, *lines: Line) -> None:
+        self._lines = lines
         self.prompts: list[str] = []
 
     @asynccontextmanager
@@ -124,8 +128,9 @@ class FakeAgents:
         wake: Callable[[], None],  # noqa: ARG002 - the protocol's signature
     ) -> AsyncIterator[FakeAgent]:
         """Start the next agent."""
-        said = self._said[min(len(self.prompts), len(self._said) - 1)]
+        line = self._lines[min(len(self.prompts), len(self._lines) - 1)]
         self.prompts.append(prompt)
+        said = line if isinstance(line, Said) else line(prompt)
         said.work()
         yield FakeAgent(said)
 
@@ -148,7 +153,7 @@ class FakeTree:
     def __init__(self, content: str = "") -> None:
         self.content = content
         self.commits: list[str] = []
-        self._marked = content
+        self._marked = self._committed = content
 
     async def mark(self) -> None:
         """Remember the content."""
@@ -161,7 +166,10 @@ class FakeTree:
         return Changes(count=int(changed), files=("content",) if changed else ())
 
     async def commit(self, message: str) -> str | None:
-        """Remember a commit."""
+        """Remember a commit; None if there was nothing to commit."""
+        if self.content == self._committed:
+            return None
+        self._committed = self.content
         self.commits.append(message)
         return f"commit-{len(self.commits)}"
 

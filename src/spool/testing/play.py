@@ -14,7 +14,7 @@ from spool.engine.plan import Plan
 from spool.engine.ports import Ports, Worktree
 from spool.engine.stop import Stop
 from spool.harness.command import Command, CommandOptions
-from spool.testing.doubles import FakeAgents, FakeTree, ManualClock, MemoryStore, Said
+from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryStore
 
 _Kind = TypeVar("_Kind")
 
@@ -50,13 +50,13 @@ class Played:
 
 
 def play(
-    plan: Plan, *said: Said, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
+    plan: Plan, *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
 ) -> Played:
     """Run a plan to its end with agents that say their lines in turn, and return what came of it."""
-    return asyncio.run(_play(plan, said, stage or Stage(), stop, auto_commit=auto_commit))
+    return asyncio.run(_play(plan, lines, stage or Stage(), stop, auto_commit=auto_commit))
 
 
-async def _play(plan: Plan, said: tuple[Said, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool) -> Played:
+async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool) -> Played:
     store, now = stage.store, stage.clock.now()
     earlier = store.state
     last = store.history[-1] if store.history else None
@@ -72,8 +72,8 @@ async def _play(plan: Plan, said: tuple[Said, ...], stage: Stage, stop: Stop | N
         started_at=now,
         updated_at=now,
     )
-    state = continued(state, earlier, unjudged, last_iteration=last.iteration if last else 0)
-    agents = FakeAgents(*said)
+    state = continued(state, earlier, last_iteration=last.iteration if last else 0)
+    agents = FakeAgents(*lines)
     ports = Ports(agents=agents, store=store, emit=stage.emit, worktree=stage.tree, clock=stage.clock)
     loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
     try:

@@ -154,12 +154,10 @@ class StoryPlan:
         return msgspec.structs.replace(memory, story=state)
 
     async def prepare(self, memory: PlanState, place: Place) -> str:
-        """Save a checkpoint, unless there is one from an earlier attempt, and return the prompt."""
+        """Save a checkpoint, unless there is one of this attempt, and return the prompt."""
         story = self._story(memory)
         if await self._world.checkpoints.current() is None:
-            saved = await self._world.checkpoints.save(f"story {story.id}, {story.title}")
-            self._world.emit(CheckpointSaved(story_id=story.id, tree=saved.tree))
-            self._warn(saved.warnings)
+            await self._save(self._story_of(memory))
         return build_story_prompt(
             StoryPrompt(
                 iteration=place.iteration,
@@ -203,13 +201,15 @@ class StoryPlan:
         return Judgement(verdict=verdict, memory=_remember(memory, verdict))
 
     async def settle(self, memory: PlanState) -> PlanState:
-        """Revert to the checkpoint, or accept the story: commit it if wanted, then drop the checkpoint."""
+        """Revert to the checkpoint, or make refused work the checkpoint, or accept the story."""
         checkpoint = await self._world.checkpoints.current()
         if memory.due is Due.REVERT and checkpoint is not None:
             await self._revert(memory, checkpoint)
         elif memory.due is Due.ACCEPT:
             await self._accept(memory, checkpoint)
             return PlanState(story=memory.story)
+        elif memory.due is Due.KEEP:
+            await self._save(self._story_of(memory))
         return msgspec.structs.replace(memory, due=Due.NOTHING)
 
     def conclude(self, finish: Finish) -> Finish:
@@ -228,6 +228,15 @@ class StoryPlan:
         assert found is not None  # noqa: S101 - `choose` has just found it
         return found
 
+    def _story_of(self, memory: PlanState) -> StoryState:
+        assert memory.story is not None  # noqa: S101 - only a story's verdict makes anything due
+        return memory.story
+
+    async def _save(self, story: StoryState) -> None:
+        saved = await self._world.checkpoints.save(f"story {story.id}, {story.title}")
+        self._world.emit(CheckpointSaved(story_id=story.id, tree=saved.tree))
+        self._warn(saved.warnings)
+
     async def _revert(self, memory: PlanState, checkpoint: Checkpoint) -> None:
         discarded = await self._world.checkpoints.revert(checkpoint)
         kept_as = discarded.name if discarded else ""
@@ -236,8 +245,8 @@ class StoryPlan:
         self._warn(discarded.warnings if discarded else ())
 
     async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
-        story = memory.story
-        assert story is not None  # noqa: S101 - only a story's verdict makes this due
+        """Commit the story if wanted, and only then drop its checkpoint."""
+        story = self._story_of(memory)
         commit = None
         if self._world.commit is not None:
             try:
@@ -279,7 +288,11 @@ def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
         case Retry() if memory.due is Due.ACCEPT:  # a command failed while the story was accepted: only that is retried
             return msgspec.structs.replace(memory, retries=verdict.retry)
         case Retry():
-            due = Due.NOTHING if verdict.keep else Due.REVERT
-            return msgspec.structs.replace(memory, retries=verdict.retry, tell_agent=verdict.tell_agent, due=due)
+            return msgspec.structs.replace(
+                memory,
+                retries=verdict.retry,
+                tell_agent=verdict.tell_agent,
+                due=Due.KEEP if verdict.keep else Due.REVERT,
+            )
         case _:
             return memory

@@ -1,0 +1,83 @@
+"""A bug of ours ends the run as stuck, on disk and in the journal, with a crash file and one line that names it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import CHANGE, Scratch
+
+BUGGY = """
+import sys
+from spool.cli.edge import run
+from spool.cli.main import spool
+{bug}
+sys.exit(run(spool, "spool"))
+"""
+IN_A_RUN = """
+from spool.engine.plans.prompt import PromptPlan
+def judge(self, *args, **kwargs):
+    raise ZeroDivisionError("a bug")
+PromptPlan.judge = judge
+"""
+OUTSIDE = """
+from spool.app import loops
+def running():
+    raise ZeroDivisionError("a bug")
+loops.running = running
+"""
+
+
+def run(scratch: Scratch, bug: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", BUGGY.format(bug=bug), *words],
+        cwd=scratch.root,
+        env=scratch.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def crash_file(stderr: str) -> str:
+    named = re.search(r"details are in (\S+)", stderr)
+    assert named is not None, stderr
+    return Path(named[1]).read_text()
+
+
+def test_a_bug_in_a_run_ends_it_as_stuck(scratch: Scratch) -> None:
+    scratch.script([{"say": "Hello"}])
+    done = run(scratch, IN_A_RUN, "ralph", "Go", "--change", CHANGE, "--harness", "scripted", "--no-stream")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "spool: internal error: ZeroDivisionError: a bug" in done.stderr
+    report = crash_file(done.stderr)
+    for part in ("Traceback", "ZeroDivisionError: a bug", "spool 0", "Python 3", '"type":"IterationStarted"'):
+        assert part in report
+    state = scratch.load_state()
+    assert (state["status"], state["phase"]) == ("stuck", "ended")
+    assert state["reason"] == "internal error: ZeroDivisionError: a bug"
+    assert [record["outcome"] for record in scratch.history()] == ["interrupted"]
+    assert [event["type"] for event in scratch.journal()[-2:]] == ["Error", "RunEnded"]
+    assert json.loads(scratch.spool("ps", "--all", "--json").stdout)[0]["status"] == "stuck"
+    scratch.script([{"promise": "COMPLETE"}])
+    assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
+
+
+def test_a_bug_anywhere_else_leaves_a_crash_file_too(scratch: Scratch) -> None:
+    done = run(scratch, OUTSIDE, "ps")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert "ZeroDivisionError: a bug" in crash_file(done.stderr)
+
+
+@pytest.mark.parametrize("words", [["--debug", "ps"]])
+def test_debug_shows_the_traceback(scratch: Scratch, words: list[str]) -> None:
+    done = run(scratch, OUTSIDE, *words)
+    assert done.returncode == 1
+    assert "Traceback (most recent call last)" in done.stderr

@@ -1,0 +1,88 @@
+"""Observers are fed from the journal, each by a thread of its own, and none can hurt another or the loop."""
+
+from datetime import UTC, datetime
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from spool.app import observers
+from spool.app.observers import observing, plugged_in
+from spool.domain.events import Event, RunEnded, Warned
+from spool.domain.loop import Door
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec
+from spool.domain.verdict import Status
+from spool.host.state.journal import JournalWriter
+
+END = RunEnded(status=Status.DONE, reason="", exit_code=0)
+SPEC = LoopSpec(run_id="1", door=Door.RALPH, change="add-auth", root="/", settings=Settings())
+
+
+class Notes:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.closed = False
+
+    def see(self, event: Event) -> None:
+        self.seen.append(event.message if isinstance(event, Warned) else type(event).__name__)
+
+    def tick(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Broken(Notes):
+    """An observer with a bug."""
+
+    def see(self, event: Event) -> None:
+        raise ZeroDivisionError("its own fault")
+
+
+def journal(path: Path) -> JournalWriter:
+    return JournalWriter(path / "journal.jsonl", run_id="1", now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_a_broken_observer_hurts_nobody(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    writer, notes = journal(tmp_path), Notes()
+    with observing(tmp_path / "journal.jsonl", 0, [Broken(), notes]) as watching:
+        for message in ("one", "two"):
+            writer.emit(Warned(message=message))
+        writer.emit(END)
+        for observation in watching:
+            observation.notice()
+    assert (notes.seen, notes.closed) == (["one", "two", "RunEnded"], True)
+    assert "an observer failed: ZeroDivisionError: its own fault" in capfd.readouterr().err
+
+
+def test_an_observer_sees_only_this_run(tmp_path: Path) -> None:
+    writer, notes = journal(tmp_path), Notes()
+    writer.emit(Warned(message="of an earlier run"))
+    offset = (tmp_path / "journal.jsonl").stat().st_size
+    with observing(tmp_path / "journal.jsonl", offset, [notes]):
+        writer.emit(END)
+    assert notes.seen == ["RunEnded"]
+
+
+def wanted(spec: LoopSpec) -> Notes:
+    return Notes()
+
+
+def unwanted(spec: LoopSpec) -> None:
+    return None
+
+
+def test_installed_packages_join_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint(name, f"{__name__}:{name}", observers.GROUP) for name in ("wanted", "unwanted")]
+
+    def entry_points(*, group: str) -> list[EntryPoint]:
+        assert group == "spool.observers"
+        return points
+
+    monkeypatch.setattr(observers, "entry_points", entry_points)
+    (found,) = plugged_in(SPEC)
+    assert isinstance(found, Notes)

@@ -1,0 +1,125 @@
+"""Where a loop stands, and what starts one."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from spool.domain.criteria import Criterion
+from spool.domain.loop import DIED, Door, LoopSummary, Phase, Runner, pick_latest, settled, state_path, summarized
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.state import InFlight, IterationRecord, LoopState, continued, unfinished
+from spool.domain.stream import Usage
+from spool.domain.verdict import Limits, Status
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = BEGAN + timedelta(minutes=5)
+RUNNING = LoopState(
+    run_id="20260101T000000-59678a",
+    door=Door.RUN,
+    change="add-auth",
+    project="/work/project",
+    status=Status.RUNNING,
+    phase=Phase.AGENT,
+    waiting_until=LATER,
+    run_iteration=3,
+    limits=Limits(max_iterations=10, max_cost_usd=5.0),
+    usage=Usage(tokens_in=1_000, cost_usd=0.5),
+    runner=Runner(pid=1, start_time="", boot_id="", host=""),
+    started_at=BEGAN,
+    updated_at=BEGAN,
+)
+BEGUN = InFlight(iteration=4, run_id=RUNNING.run_id, started_at=BEGAN, harness="claude")
+
+
+def replaced(loop: LoopState, **changed: object) -> LoopState:
+    return msgspec.structs.replace(loop, **changed)
+
+
+def test_a_loop_whose_runner_died_is_stopped_since_it_was_last_seen() -> None:
+    found = settled(RUNNING, alive=False, last_seen=LATER)
+    assert (found.status, found.reason, found.phase, found.waiting_until) == (Status.STOPPED, DIED, None, None)
+    assert (found.ended_at, found.running) == (LATER, False)
+    assert settled(RUNNING, alive=False, last_seen=BEGAN - timedelta(days=1)).ended_at == BEGAN
+
+
+def test_a_loop_whose_runner_lives_runs() -> None:
+    assert settled(RUNNING, alive=True) == RUNNING
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("status", [Status.DONE, Status.STUCK, Status.STOPPED])
+def test_a_loop_that_has_ended_keeps_its_end(status: Status, alive: bool) -> None:
+    ended = replaced(RUNNING, status=status, reason="because", phase=Phase.ENDED, updated_at=LATER)
+    found = settled(ended, alive=alive)
+    assert (found.status, found.reason, found.phase, found.ended_at) == (status, "because", None, LATER)
+
+
+def test_figures_that_follow_from_others() -> None:
+    assert (RUNNING.id, RUNNING.name) == ("59678a", "project")
+    assert RUNNING.age_s(LATER) == 300.0
+    capacity = RUNNING.capacity
+    assert (capacity.iterations, capacity.max_iterations) == (3, 10)
+    assert (capacity.tokens, capacity.max_tokens) == (1_000, None)
+    assert (capacity.cost, capacity.max_cost) == (0.5, 5.0)
+
+
+def test_a_running_loop_comes_before_one_that_was_active_later() -> None:
+    ended = replaced(RUNNING, status=Status.DONE, updated_at=LATER)
+    assert pick_latest([ended, RUNNING]) is RUNNING
+    assert pick_latest([replaced(ended, updated_at=BEGAN), ended]) is ended
+    assert pick_latest([]) is None
+
+
+def test_a_summary_survives_json_without_what_only_the_runner_needs() -> None:
+    data = msgspec.json.encode(summarized(replaced(RUNNING, in_flight=BEGUN)))
+    assert b"in_flight" not in data
+    assert msgspec.json.decode(data, type=LoopSummary) == summarized(RUNNING)
+
+
+def spec(door: Door, settings: Settings) -> LoopSpec:
+    return LoopSpec(run_id="1", door=door, change="add-auth", root="/work/a b/", settings=settings, show=Show.JSON)
+
+
+def test_a_spec_survives_json() -> None:
+    settings = Settings(harnesses={"mine": {"argv": ["a", "ü"]}}, terminal=("xterm", "-e"))
+    made = spec(Door.WORKTREE, settings)
+    assert msgspec.json.decode(msgspec.json.encode(made), type=LoopSpec) == made
+    assert made.folder == state_path("/work/a b", "wt-loop", "add-auth") == "/work/a b/.spool/.state/wt-loop/add-auth"
+
+
+def test_the_limits_of_each_door() -> None:
+    ralph = spec(Door.RALPH, Settings(max_iterations=7, fail_fast=True)).limits
+    assert (ralph.max_iterations, ralph.error_threshold, ralph.fail_fast) == (7, 10, True)
+    assert spec(Door.RALPH, Settings(max_iterations=0)).limits.max_iterations is None
+    run = spec(Door.RUN, Settings(max_iterations=7)).limits
+    assert (run.max_iterations, run.error_threshold) == (None, 0)
+    task = msgspec.structs.replace(
+        spec(Door.WORKTREE, Settings(max_tokens=9, stall_iterations=2)), criterion=Criterion.TASKS
+    )
+    assert (task.limits.max_tokens, task.limits.stall, task.limits.error_threshold) == (9, 2, 10)
+    manual = msgspec.structs.replace(task, criterion=Criterion.MANUAL)
+    assert manual.limits.error_threshold == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [(Status.RUNNING, True), (Status.STOPPED, True), (Status.STUCK, False), (Status.DONE, False)],
+)
+def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept: bool) -> None:
+    memory = msgspec.structs.replace(RUNNING.memory, retries=2, tell_agent="red")
+    earlier = replaced(RUNNING, status=status, memory=memory, iteration=4, in_flight=BEGUN)
+    found = continued(RUNNING, earlier, last_iteration=5)
+    assert found.memory == (memory if kept else RUNNING.memory)
+    assert (found.iteration, found.in_flight, found.usage) == (5, BEGUN, earlier.usage)
+
+
+def test_an_iteration_in_flight_is_interrupted_unless_it_was_just_over() -> None:
+    killed = replaced(RUNNING, in_flight=BEGUN)
+    record = unfinished(killed, None, now=LATER)
+    assert record is not None
+    assert (record.iteration, record.outcome, record.duration_s) == (4, "interrupted", 300.0)
+    over: IterationRecord = msgspec.structs.replace(record, reason="over")
+    assert unfinished(killed, over, now=LATER) is over
+    assert unfinished(RUNNING, over, now=LATER) is None

@@ -12,9 +12,9 @@ demo: $(READY)
 test: check
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# The part of the suite for every save: no long runs, no real agents.
+# The part of the suite for every save: unit tests and the scenarios of the specifications.
 fast: $(READY)
-	$(BIN)/pytest -n auto -q -m "not slow" --ignore tests/harnesses
+	$(BIN)/pytest -n auto -q tests/unit tests/seeds
 
 check: $(READY)
 	$(BIN)/ruff check .

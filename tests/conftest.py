@@ -7,7 +7,6 @@ import pytest
 
 from tests.support import Scratch, make_scratch
 
-
 # A shell without job control starts `make test &` with SIGINT ignored, and so would be every program under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

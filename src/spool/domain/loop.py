@@ -70,8 +70,10 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     story: StoryState | None = None
     retries: int = 0
     """Retries of the current story."""
-    tell_agent: str = ""
-    """Why the last attempt did not count, for the next prompt."""
+    own_words: str = ""
+    """Why the last attempt failed, in the agent's own words, for the next prompt."""
+    refusal: str = ""
+    """Why the agent's last COMPLETE did not count, for the next prompt."""
     due: Due = Due.NOTHING
     idle: int = 0
     """Iterations in a row without progress."""

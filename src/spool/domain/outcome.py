@@ -60,6 +60,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that it left behind and that cannot be ended."""
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise in the agent's last message that did not count."""
+
+    claim: Claim
+    quote: str
+    why: str
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What happened, in one word and one reason."""
 
@@ -69,6 +77,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_s: float | None = None
     resets_at: float | None = None
     note: str = ""
+    refused: Refusal | None = None
 
     @property
     def is_error(self) -> bool:
@@ -130,7 +139,13 @@ def _judge_promise(facts: Facts) -> Outcome:
         return Outcome(kind=OutcomeKind.FAILED, reason=kept.reason, exit_code=facts.exit_code, note=note)
     if facts.exit_code != 0:
         return Outcome(kind=OutcomeKind.HARNESS_ERROR, reason=_exit_words(facts), exit_code=facts.exit_code)
-    return Outcome(kind=OutcomeKind.NO_PROMISE, reason=_veto_words(facts), exit_code=facts.exit_code)
+    refused = facts.reading.refused
+    return Outcome(
+        kind=OutcomeKind.NO_PROMISE,
+        reason=_veto_words(facts),
+        exit_code=facts.exit_code,
+        refused=Refusal(claim=refused.promise.claim, quote=refused.quote, why=refused.why) if refused else None,
+    )
 
 
 def _rate_limited(facts: Facts, failure: Failure) -> Outcome:

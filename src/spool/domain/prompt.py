@@ -26,6 +26,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     change: Change
     user_prompt: str
     context: str = ""
+    refusal: str = ""
+    """Why the agent's last promise did not count."""
     question_tool: str = ""
 
 
@@ -51,6 +53,8 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the file in which earlier stories wrote down what later ones should know."""
     context: str = ""
     last_failure: str = ""
+    refusal: str = ""
+    """Why the agent's last COMPLETE did not count."""
     question_tool: str = ""
 
 
@@ -60,6 +64,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _story_preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
         _failure_section(parts.last_failure),
+        _refusal_section(parts.refusal),
         _story_section(parts),
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
@@ -98,6 +103,14 @@ def _failure_section(reason: str) -> str:
     return _section("## Why the last attempt failed, in its own words", quoted(reason))
 
 
+def _refusal_section(refusal: str) -> str:
+    """Say why a promise was refused; the end of the prompt says how to write one."""
+    if not refusal:
+        return ""
+    how = "If the work is complete and checked, write the promise as the end of this prompt says. If not, complete it."
+    return _section("## Your last promise was refused", f"{refusal}\n\n{how}")
+
+
 def _story_section(parts: StoryPrompt) -> str:
     lines = []
     for task in parts.story.tasks:
@@ -114,6 +127,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
     sections = [
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
+        _refusal_section(parts.refusal),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),

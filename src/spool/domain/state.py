@@ -6,7 +6,7 @@ import msgspec
 
 from spool.domain.gate import GateResult
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
-from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
 from spool.domain.stream import Usage
 from spool.domain.verdict import Status
@@ -52,6 +52,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     """When a rate limit ends, as far as the agent said."""
     completion_found: bool = False
+    refused: Refusal | None = None
+    """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
     gates: tuple[GateResult, ...] = ()
     """What the gates found, where done was claimed."""
@@ -89,6 +91,7 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
             retry_after_s=self.retry_after_s,
             resets_at=self.resets_at,
             note=self.note,
+            refused=self.refused,
         )
 
 

@@ -6,10 +6,11 @@ from enum import IntEnum, StrEnum
 import msgspec
 
 from spool.domain.gate import GateResult
-from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
+from spool.domain.promise import Claim
 from spool.domain.stream import Usage
-from spool.domain.text import counted
+from spool.domain.text import counted, quoted
 
 
 class Status(StrEnum):
@@ -85,7 +86,8 @@ class Retry(msgspec.Struct, frozen=True):
     """Retry the story, from its checkpoint or, with `keep`, from the tree as it is."""
 
     because: str
-    tell_agent: str = ""
+    own_words: str = ""
+    refusal: str = ""
     keep: bool = False
     retry: int = 1
     max_retries: int = 0
@@ -173,9 +175,20 @@ def judge_story(
         return Finish(Status.STUCK, reason, ExitCode.FAILED)
     retry = Retry(because, retry=retries + 1, max_retries=max_retries)
     if claimed and refused:
-        return msgspec.structs.replace(retry, tell_agent=refused.tell_agent, keep=True)
+        return msgspec.structs.replace(retry, refusal=refused.tell_agent, keep=True)
     # Only the agent's own words are passed on; a crash or silence is retried without additional context.
-    return msgspec.structs.replace(retry, tell_agent=outcome.reason if outcome.kind is OutcomeKind.FAILED else "")
+    if outcome.kind is OutcomeKind.FAILED:
+        return msgspec.structs.replace(retry, own_words=outcome.reason)
+    if outcome.refused is None:
+        return retry
+    if outcome.refused.claim is Claim.FAILED:
+        return msgspec.structs.replace(retry, own_words=outcome.refused.quote)
+    return msgspec.structs.replace(retry, refusal=refusal_words(outcome.refused), keep=True)
+
+
+def refusal_words(refused: Refusal) -> str:
+    """Say to the agent what was refused and why; the prompt says how to write it."""
+    return f"Your last message held this, and it did not count as a promise ({refused.why}):\n\n{quoted(refused.quote)}"
 
 
 def over_budget(limits: Limits, used: Usage) -> str:

@@ -99,7 +99,7 @@ class Transcript:
                 self._reader.feed(event.text)
                 if not event.partial:
                     self._reader.end_message()
-            case ToolUse(subagent=False):
+            case ToolUse(subagent=False) if "todo" not in event.tool.lower():  # a list that is updated is not work
                 self._reader.tool_used()
             case Denied():
                 self.denied.append(event.tool)
@@ -196,6 +196,7 @@ async def iterate(
         retry_after_s=outcome.retry_after_s,
         resets_at=outcome.resets_at,
         completion_found=outcome.kind is OutcomeKind.COMPLETED,
+        refused=outcome.refused,
         vetoes=facts.reading.vetoes,
         changed_files=changes.count if changes else None,
         files=changes.files if changes else (),

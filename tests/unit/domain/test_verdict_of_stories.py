@@ -18,8 +18,8 @@ OPEN = GateResult(name="tasks", passed=False, why="boxes are open: 1.2, 1.3", te
 SAID_TOO_EARLY = "said COMPLETE while boxes are open: 1.2, 1.3"
 
 
-def retry(because: str, tell_agent: str = "", *, number: int = 1, keep: bool = False) -> Retry:
-    return Retry(because, tell_agent, keep, retry=number, max_retries=3)
+def retry(because: str, own_words: str = "", *, refusal: str = "", number: int = 1) -> Retry:
+    return Retry(because, own_words, refusal, keep=bool(refusal), retry=number, max_retries=3)
 
 
 # name, outcome, retries so far, the gate that refused, verdict; at most 3 retries
@@ -31,7 +31,7 @@ TABLE: list[tuple[str, Outcome, int, GateResult | None, Verdict]] = [
         COMPLETED,
         0,
         OPEN,
-        retry(SAID_TOO_EARLY, OPEN.tell_agent, keep=True),
+        retry(SAID_TOO_EARLY, refusal=OPEN.tell_agent),
     ),
     (
         "such reruns end, too",

@@ -10,12 +10,12 @@ from spool.domain.change import Change
 from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress
 from spool.domain.events import AgentEvent, Event, Warned
 from spool.domain.loop import PlanState
-from spool.domain.outcome import OutcomeKind
+from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.prompt import RalphPrompt, build_ralph_prompt
 from spool.domain.state import Changes
 from spool.domain.stream import StreamEvent
 from spool.domain.tasks import parse_tasks
-from spool.domain.verdict import UNSEEN, Ended, ExitCode, Finish, Limits, Status, Tally, judge_prompt
+from spool.domain.verdict import UNSEEN, Ended, ExitCode, Finish, Limits, Status, Tally, judge_prompt, refusal_words
 from spool.engine.gates import BY_HAND, ByHand, Command, Gate, TaskList
 from spool.engine.plan import Findings, Judgement, Place
 from spool.engine.ports import Emit
@@ -91,7 +91,7 @@ class PromptPlan:
                 return Finish(Status.DONE, check.why, ExitCode.COMPLETE)
         return memory
 
-    async def prepare(self, memory: PlanState, place: Place) -> str:  # noqa: ARG002 - the protocol's signature
+    async def prepare(self, memory: PlanState, place: Place) -> str:
         """Return the prompt, with the change and the notes read anew."""
         change = await self._world.read_change()
         if self._world.heads is not None:
@@ -107,6 +107,7 @@ class PromptPlan:
                 change=change,
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
+                refusal=memory.refusal,
                 question_tool=self._world.question_tool,
             ),
             ending=ending(self._aim),
@@ -152,13 +153,18 @@ class PromptPlan:
         """Decide by the criterion and the limits."""
         if ended.outcome.kind not in UNSEEN:
             idle = memory.idle + 1 if ended.progress is False else 0
-            memory = msgspec.structs.replace(memory, idle=idle)
+            memory = msgspec.structs.replace(memory, idle=idle, refusal=self._refusal(ended.outcome))
         promised = self._aim.criterion is Criterion.PROMISE and ended.outcome.kind is OutcomeKind.COMPLETED
         done = "the agent kept its promise" if promised else ended.gates[-1].why if ended.accepted else ""
         verdict = judge_prompt(
             ended, tally, self.limits, done=done, idle=memory.idle, now=now, jitter=self._world.jitter
         )
         return Judgement(verdict=verdict, memory=memory)
+
+    def _refusal(self, outcome: Outcome) -> str:
+        """Return what the agent must hear about its last promise, where one is asked for."""
+        asked = self._aim.criterion is Criterion.PROMISE
+        return refusal_words(outcome.refused) if asked and outcome.refused else ""
 
     async def settle(self, memory: PlanState) -> PlanState:
         """Return the memory as it is: nothing is ever due."""

@@ -167,7 +167,8 @@ class StoryPlan:
                 change=await self._world.source.prompt_parts(),
                 learnings=self._walk.learnings,
                 context=self._world.read_context(),
-                last_failure=memory.tell_agent,
+                last_failure=memory.own_words,
+                refusal=memory.refusal,
                 question_tool=self._walk.question_tool,
             )
         )
@@ -291,7 +292,8 @@ def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
             return msgspec.structs.replace(
                 memory,
                 retries=verdict.retry,
-                tell_agent=verdict.tell_agent,
+                own_words=verdict.own_words,
+                refusal=verdict.refusal,
                 due=Due.KEEP if verdict.keep else Due.REVERT,
             )
         case _:

@@ -58,10 +58,11 @@ def test_what_a_retry_starts_from_and_is_told(first: Said, keeps: bool, told: st
     assert ("spoiled" in stories.tree.content) is keeps
     assert len(played.of(Reverted)) == (0 if keeps else 1)
     assert [event.attempt for event in played.of(Retrying)] == [2]
-    heading = "## Why the last attempt failed"
-    assert (heading in played.prompts[1]) is bool(told)
+    failed, refused = "## Why the last attempt failed", "## Your last promise was refused"
+    assert (failed in played.prompts[1], refused in played.prompts[1]) == (bool(told) and not keeps, keeps)
     assert told in played.prompts[1]
-    assert heading not in played.prompts[2]
+    assert failed not in played.prompts[2]
+    assert refused not in played.prompts[2]
 
 
 def test_retries_are_used_up() -> None:

@@ -67,7 +67,7 @@ def test_of_two_promises_the_last_one_holds() -> None:
 def test_a_mention_takes_nothing_back() -> None:
     reading = read(f"{TAG}\n\nI will not print {TAG} twice.")
     assert reading.kept == COMPLETE
-    assert whys(reading) == ["says when it would be made"]
+    assert whys(reading) == ["inside a sentence"]
 
 
 def test_working_on_takes_the_promise_back() -> None:
@@ -147,15 +147,13 @@ def test_a_prompt_with_many_tags_costs_little() -> None:
 @pytest.mark.parametrize("before", [0, 1, 599, 600, 601, 65_535, 65_536, 65_537, 66_136])
 @pytest.mark.parametrize("after", [0, 599, 600, 601, 70_000])
 def test_a_promise_is_found_wherever_the_buffers_end(before: int, after: int) -> None:
-    assert read("x" * before, f" {TAG}", " " + "y" * after).kept == COMPLETE
+    assert read("x" * before, f"\n{TAG}\n", "y" * after).kept == COMPLETE
 
 
 @pytest.mark.parametrize("padding", range(65_400, 65_700, 7))
 def test_a_denial_is_seen_wherever_the_buffers_end(padding: int) -> None:
     text = "x" * padding + f".\nI will most certainly not print {TAG} before all is done.\n" + "y" * 70_000
-    assert whys(read(*(text[start : start + 1_000] for start in range(0, len(text), 1_000)))) == [
-        "says when it would be made"
-    ]
+    assert whys(read(*(text[start : start + 1_000] for start in range(0, len(text), 1_000)))) == ["inside a sentence"]
 
 
 def test_endless_output_needs_little_memory() -> None:

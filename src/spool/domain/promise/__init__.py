@@ -1,0 +1,10 @@
+"""The promise: what the assistant itself claims, and why a claim does not count.
+
+The rule is the specification's: the output contains `<promise>COMPLETE</promise>`, whitespace tolerated. The exceptions
+are vetoes, decided by place and punctuation. Each is recorded with its reason, and the next prompt quotes it.
+"""
+
+from spool.domain.promise.reader import PromiseReader
+from spool.domain.promise.values import DEFAULT_PROMISE, REASON_LIMIT, Claim, Promise, PromiseReading, Veto
+
+__all__ = ["DEFAULT_PROMISE", "REASON_LIMIT", "Claim", "Promise", "PromiseReader", "PromiseReading", "Veto"]

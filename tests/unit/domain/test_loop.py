@@ -108,7 +108,7 @@ def test_the_limits_of_each_door() -> None:
     [(Status.RUNNING, True), (Status.STOPPED, True), (Status.STUCK, False), (Status.DONE, False)],
 )
 def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept: bool) -> None:
-    memory = msgspec.structs.replace(RUNNING.memory, retries=2, tell_agent="red")
+    memory = msgspec.structs.replace(RUNNING.memory, retries=2, own_words="red")
     earlier = replaced(RUNNING, status=status, memory=memory, iteration=4, in_flight=BEGUN)
     found = continued(RUNNING, earlier, last_iteration=5)
     assert found.memory == (memory if kept else RUNNING.memory)

@@ -108,7 +108,8 @@ def test_a_claude_stream_that_was_cut_is_never_believed(data: st.DataObject) -> 
 
 
 def test_what_only_wording_decides_is_refused_rather_than_believed() -> None:
-    accepts, rejects = [], []
+    accepts: list[str] = []
+    rejects: list[str] = []
     for case in SHORT:
         found = play(case, [case.raw()]).verdict
         if case.file in BY_WORDING and found != case.expect:

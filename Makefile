@@ -1,4 +1,4 @@
-# Two commands are enough: `make demo` and `make test`. Both set up what they need in .venv first.
+# Start with `make demo` or `make test`; both first install their dependencies into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -22,11 +22,11 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# The real agents that tests/harnesses drive; without them those tests are skipped.
+# Install the real agents for tests/harnesses, which are skipped without them.
 agents:
 	PYTHON="$(PYTHON)" requirements/agents/install "$(AGENTS)"
 
-# Records anew what the real agents print, for the tests of the decoders.
+# Record the real agents' output again, for the decoder tests.
 transcripts: $(READY) agents
 	$(BIN)/python -m tests.harnesses.record
 
@@ -39,7 +39,7 @@ picture: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# What tests use is locked in requirements/dev.txt; `make lock` renews it.
+# requirements/dev.txt pins the test dependencies; `make lock` updates it.
 $(READY): pyproject.toml requirements/dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv

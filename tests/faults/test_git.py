@@ -310,7 +310,7 @@ def test_a_reset_to_a_commit_before_the_change_ends_the_run_with_a_clear_error(s
     shell_agent(scratch, f"git reset --quiet --hard {empty.strip()} >&2")
     done = scratch.ralph("Work", "--max-iterations", "3")
     assert done.returncode == 1, done.stdout
-    assert f"there is no change '{CHANGE}' any more" in done.stdout
+    assert f"change '{CHANGE}' no longer exists" in done.stdout
     assert outcomes(scratch) == ["no promise"]
     assert scratch.load_state()["status"] == "stuck"
     invariants.complete(scratch)

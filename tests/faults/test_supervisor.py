@@ -60,10 +60,10 @@ def test_a_killed_supervisor_leaves_nobody_and_ends_the_run_with_a_clear_error(s
         _, errors = runner.communicate(timeout=60)
         assert not agents(scratch)
     assert runner.returncode == 1
-    assert b"watches over the agents was killed" in errors
+    assert b"the agent supervisor was killed" in errors
     invariants.complete(scratch)
     assert [(record["iteration"], record["outcome"]) for record in scratch.history()] == [(1, "interrupted")]
-    assert "watches over the agents" in scratch.history()[0]["reason"]
+    assert "the agent supervisor was killed" in scratch.history()[0]["reason"]
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
     invariants.complete(scratch)

@@ -220,7 +220,7 @@ def test_no_terminal_is_an_error_that_says_what_to_do(scratch: Scratch) -> None:
 def test_a_wrong_agent_is_told_before_the_screen_opens(scratch: Scratch) -> None:
     with terminal(scratch) as at:
         at.spool("tui", "--harness", "cloude")
-        at.until_shown("there is no harness 'cloude'", "claude")
+        at.until_shown("unknown harness 'cloude'", "claude")
         assert at.flag("alternate_on") == "0"
 
 

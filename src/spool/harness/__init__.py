@@ -1,1 +1,1 @@
-"""One module per agent CLI: an `Invocation` out, stream events in. Pure translators, tested from transcripts."""
+"""One module per agent CLI, which builds its argv and translates its output. No I/O; tested with transcripts."""

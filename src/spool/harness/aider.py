@@ -1,7 +1,7 @@
-"""aider: text on standard output, and the conversation, with who said what, in a file beside.
+"""aider: text on standard output, and the conversation, with its speakers, in a separate file.
 
-Its output cannot be told from the model's: banners, answers and the results of edits come in the same plain lines,
-wrapped at 80 columns. So what is printed is only shown; the promise and the errors are read from its chat history.
+Its output mixes banners, answers and the results of edits in the same plain lines, wrapped at 80 columns. So the output
+is only shown; the promise and the errors are read from aider's chat history.
 """
 
 import codecs
@@ -14,7 +14,7 @@ from spool.engine.ports import Decoder
 from spool.harness.lines import LineCutter
 from spool.harness.trouble import failure, incomplete
 
-_LOGIN = "set the API key of your provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and name it as the model"
+_LOGIN = "set your provider's API key, for example OPENAI_API_KEY, and choose one of its models"
 _ERROR_PRINTED = re.compile(rb"litellm\.(\w+):")
 _RETRY_PRINTED = re.compile(rb"Retrying in ([\d.]+) seconds")
 _ERROR = re.compile(r"^> litellm\.(?:[\w.]*\.)?(\w+): (.*?)\s*$", re.MULTILINE)
@@ -32,7 +32,7 @@ _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 class Aider:
-    """The harness for aider, which edits by what it writes and has no tools to refuse."""
+    """The harness for aider, which edits through its answers and has no tools to refuse."""
 
     name = "aider"
     traits = Traits(
@@ -44,7 +44,7 @@ class Aider:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; yes to every question, or it would take the prompt on standard input for the answers."""
+        """Return the command, which answers yes to every question instead of reading answers from standard input."""
         argv = [
             "aider", "--no-pretty", "--no-stream", "--yes-always", "--no-check-update", "--no-analytics",
             "--no-show-model-warnings", "--no-show-release-notes", "--no-gitignore", "--no-auto-commits",
@@ -97,23 +97,23 @@ class _Decoder:
 
 
 def _shown(text: list[str]) -> Iterator[StreamEvent]:
-    """Give lines for a person to see; as a subagent's they promise nothing."""
+    """Yield lines for display only; as a subagent's text they hold no promise."""
     if text:
         yield Message(text="".join(text), partial=True, subagent=True)
         text.clear()
 
 
 def _last_answer(side: str, answers: list[re.Match[str]]) -> str:
-    """Return what stands between the last line of aider's own and the tokens that the answer cost."""
+    """Return the text between aider's own last line and the token counts after the answer."""
     if not answers:
         return ""
     lines = side[answers[-2].end() if len(answers) > 1 else 0 : answers[-1].start()].splitlines()
-    said: list[str] = []
+    answer: list[str] = []
     for line in reversed(lines):
-        if _LINE_OF_AIDER.match(line) and any(said_line.strip() for said_line in said):
+        if _LINE_OF_AIDER.match(line) and any(kept.strip() for kept in answer):
             break
-        said.append(line)
-    return "\n".join(reversed(said)).strip()
+        answer.append(line)
+    return "\n".join(reversed(answer)).strip()
 
 
 def _usage(side: str, answers: list[re.Match[str]]) -> Usage:

@@ -23,7 +23,7 @@ from spool.harness.trouble import BUSY, failure, incomplete
 
 _LOGIN = "run 'claude' and '/login', or set ANTHROPIC_API_KEY"
 _RESET_EPOCH = re.compile(r"limit reached\|(\d{10})\b")
-# The `error` of the synthetic message that goes before a failed result.
+# The `error` of the synthetic message before a failed result.
 _KINDS = {
     "rate_limit": ErrorKind.RATE_LIMIT,
     "overloaded": ErrorKind.RATE_LIMIT,
@@ -47,7 +47,7 @@ class Claude:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input, `-p` stays."""
+        """Return the command; the prompt goes to standard input, and `-p` has no argument."""
         argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
         if request.model:
             argv += ["--model", request.model]
@@ -66,7 +66,7 @@ class Claude:
 
 
 class ClaudeEvents:
-    """What the events of stream-json mean."""
+    """Translates stream-json events."""
 
     def __init__(self, login: str) -> None:
         self._login = login
@@ -90,12 +90,12 @@ class ClaudeEvents:
                 yield from self._result(event)
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
-        """Say that the result is missing: claude has lost 5 of 6 MB on a pipe and exited with 0."""
+        """Report a missing result: claude has lost 5 of 6 MB on a pipe and exited with 0."""
         if ending.json and not self._saw_result:
             yield incomplete("a result event")
 
     def _assistant(self, event: Event) -> Iterator[StreamEvent]:
-        if event.error_name:  # a synthetic message that repeats an API error; the result event tells it too
+        if event.error_name:  # a synthetic message that repeats an API error; the result event reports it too
             self._error = event.error_name
             return
         subagent = event.parent_tool_use_id is not None
@@ -108,7 +108,7 @@ class ClaudeEvents:
     def _result(self, event: Event) -> Iterator[StreamEvent]:
         for denial in event.permission_denials:
             yield Denied(tool=denial.tool_name, summary=summarise(denial.tool_input))
-        # `subtype` stays "success" on an API error; error_max_turns and its kin are told by it alone.
+        # `subtype` is "success" on an API error, but only `subtype` reports error_max_turns and the like.
         if event.is_error or event.subtype.startswith("error"):
             yield self._failure(event)
         yield Done(content=event.result, usage=_usage(event), session=event.session_id)

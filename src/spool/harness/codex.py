@@ -15,7 +15,7 @@ _LOGIN = "sign in with 'codex login', or set the key that ~/.codex/config.toml n
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+)?(.*)", re.DOTALL)
 _STATUS = re.compile(r"(?:unexpected status|last status:) (\d{3})\b")
 _LIMITED = re.compile(r"hit your usage limit|is at capacity|rate limit reached", re.IGNORECASE)
-# What a command says inside codex's own sandbox; elsewhere it may mean anything, so it only counts without allow-all.
+# What a command prints in codex's sandbox; outside it they have other causes, so they count only without allow-all.
 _SANDBOX = ("Read-only file system", "Operation not permitted", "Permission denied")
 _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
 
@@ -33,7 +33,7 @@ class Codex:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; `-` takes the prompt from standard input. A loop may run where there is no git."""
+        """Return the command; `-` reads the prompt from standard input. A loop may run without git."""
         argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
         if request.model:
             argv += ["-m", request.model]
@@ -122,7 +122,7 @@ class _Events:
         if item.type == "agent_message" and item.text:
             self._text = item.text
             yield Message(text=item.text)
-        # An item of type error also appears when all is well, such as for a model that codex does not know.
+        # codex also prints error items without a failure, for example for a model that it does not know.
         if item.type in _NO_TOOLS:
             return
         if item.id not in self._started:
@@ -149,7 +149,7 @@ class _Events:
     def _done(self, tokens: _Tokens) -> Iterator[StreamEvent]:
         if not self._worked:
             # A command that its read-only sandbox refuses at once does not appear in the stream at all.
-            yield Denied(tool="whatever its sandbox does not allow", withheld=True)
+            yield Denied(tool="whatever its sandbox forbids", withheld=True)
         usage = Usage(
             tokens_in=uncached(tokens.input_tokens, tokens.cached_input_tokens),
             tokens_out=tokens.output_tokens,

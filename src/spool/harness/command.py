@@ -1,4 +1,4 @@
-"""Any program of the user's: argv from the settings, the prompt by standard input or a file, text out.
+"""Runs any program: argv from the settings, the prompt on standard input or in a file, plain text as output.
 
 [harnesses.mine]
 argv = ["my-agent", "--task", "{prompt_file}"]
@@ -28,7 +28,7 @@ class CommandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Command:
-    """The harness for a program that Spool does not know."""
+    """The harness for a program from the settings."""
 
     def __init__(self, name: str, options: CommandOptions) -> None:
         if not options.argv:
@@ -38,8 +38,8 @@ class Command:
             )
         if options.prompt == "file" and not any("{prompt_file}" in word for word in options.argv):
             raise UsageError(
-                f"harness '{name}' takes its prompt from a file, but its argv does not say where",
-                hint="put {prompt_file} into argv",
+                f"harness '{name}' reads its prompt from a file, but its argv does not name the file",
+                hint="add {prompt_file} to argv",
             )
         self.name = name
         self._options = options
@@ -51,7 +51,7 @@ class Command:
         )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Fill in the templates."""
+        """Return the command, with its templates filled in."""
         options = self._options
         argv = list(options.argv)
         if request.model:
@@ -66,7 +66,7 @@ class Command:
         )
 
     def decoder(self) -> Decoder:
-        """Return a decoder that takes every line as the assistant's."""
+        """Return a decoder that treats every line as the assistant's."""
         return LineDecoder(PlainText())
 
 

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: `copilot --output-format json`, with what it used in a file beside."""
+"""GitHub Copilot CLI: `copilot --output-format json`, with its usage in a separate file."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ _KINDS = {
     "authentication": ErrorKind.AUTH,
     "authorization": ErrorKind.AUTH,
 }
-# Two events for each few characters of an answer or of a tool's arguments: the whole message follows anyway.
+# Two events per few characters of an answer or of a tool's arguments; the whole message follows anyway.
 _DELTAS = (b'{"type":"assistant.message_delta"', b'{"type":"assistant.tool_call_delta"')
 
 
@@ -36,7 +36,7 @@ class Copilot:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input, and the usage into a file."""
+        """Return the command; the prompt goes to standard input, the usage to a file."""
         argv = ["copilot", "--no-auto-update", "--output-format", "json"]
         if request.side_path:
             argv += ["--usage-output-file", request.side_path]
@@ -149,19 +149,19 @@ class _Events:
 
     def _tool_over(self, data: _Data) -> Iterator[StreamEvent]:
         use = self._tools.pop(data.toolCallId, ToolUse(tool="a tool"))
-        said = data.error.message if data.error else data.result.content if data.result else ""
-        yield ToolResult(output=said, call_id=data.toolCallId, is_error=not data.success)
+        output = data.error.message if data.error else data.result.content if data.result else ""
+        yield ToolResult(output=output, call_id=data.toolCallId, is_error=not data.success)
         if data.error is not None and data.error.code in ("denied", "rejected"):
             yield Denied(tool=use.tool, summary=use.summary)
 
 
 def _usage(side: str) -> Usage:
     try:
-        told = msgspec.json.decode(side.encode(), type=_UsageFile)
+        report = msgspec.json.decode(side.encode(), type=_UsageFile)
     except msgspec.MsgspecError:
-        return Usage()  # an agent that was ended writes no such file
+        return Usage()  # an agent that was stopped writes no usage file
     usage = Usage()
-    for model in told.modelMetrics.values():
+    for model in report.modelMetrics.values():
         usage += Usage(
             tokens_in=uncached(model.usage.inputTokens, model.usage.cacheReadTokens),
             tokens_out=model.usage.outputTokens,

@@ -1,7 +1,7 @@
-"""What the decoders share: JSON lines go to a harness's own translator, everything else is plain text.
+"""Shared decoding: JSON lines go to a harness's own translator, everything else is plain text.
 
-Plain text is the assistant's as long as no JSON event was seen. Between events nobody knows who wrote it: a hook, a
-plugin or a tool may print on the agent's own output. It is shown, but it promises nothing.
+Plain text is the assistant's until the first JSON event. After that its author is unknown: a hook, a plugin or a tool
+may print to the agent's output. It is shown, but holds no promise.
 """
 
 import codecs
@@ -15,51 +15,51 @@ from spool.domain.stream import Message, StreamEvent
 from spool.domain.text import one_line
 from spool.harness.lines import Line, LineCutter, mended
 
-_SPEAKING_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
+_SUMMARY_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
 
 
 class Translator(Protocol):
-    """Knows one CLI's JSON events."""
+    """Translates one CLI's JSON lines."""
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
-        """Translate one line; None says that it is no event of this CLI, hence plain text."""
+        """Translate one line; None means that it is plain text, not an event of this CLI."""
         ...
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
-        """The output is over: say what is missing."""
+        """Report what is missing at the end of the output."""
         ...
 
 
 class LineDecoder:
-    """Feeds lines to a translator, and gives what it does not know as text.
+    """Feeds lines to a translator and yields all others as text.
 
-    In a `mixed` stream plain text stays the assistant's when events were seen.
+    In a `mixed` stream plain text remains the assistant's after the first event.
     """
 
     def __init__(self, translator: Translator, *, mixed: bool = False, skip: tuple[bytes, ...] = ()) -> None:
         self._translator = translator
         self._lines = LineCutter(json=not isinstance(translator, PlainText), skip=skip)
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-        self._speaking = False
+        self._in_text = False
         self._mixed = mixed
         self._saw_event = False
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """Take the next bytes of standard output."""
+        """Decode the next bytes of standard output."""
         yield from self._translate(self._lines.feed(chunk))
 
     def pause(self) -> Iterator[StreamEvent]:
-        """Give the held beginning of a plain line."""
+        """Yield the buffered start of a plain line."""
         yield from self._translate(self._lines.pending_text())
 
     def finish(self, stderr: str, side: str = "") -> Iterator[StreamEvent]:
-        """Give what is left."""
+        """Yield the remaining events."""
         yield from self._translate(self._lines.finish())
-        yield from self._hush()
+        yield from self._end_text()
         yield from self._translator.end(stderr, side)
 
     def _translate(self, lines: Iterable[Line]) -> Iterator[StreamEvent]:
-        """Translate lines; neighbouring lines of text become one message, or a gigabyte makes millions of them."""
+        """Translate lines; adjacent lines of text become one message, or a gigabyte makes millions of them."""
         text: list[bytes] = []
         for line in lines:
             events = self._events(line)
@@ -68,33 +68,33 @@ class LineDecoder:
                 if line.ended:
                     text.append(b"\n")
                 continue
-            yield from self._say(text)
-            yield from self._hush()
+            yield from self._flush(text)
+            yield from self._end_text()
             yield from events
             self._saw_event = True
-        yield from self._say(text)
+        yield from self._flush(text)
 
     def _events(self, line: Line) -> Iterable[StreamEvent] | None:
         if not line.whole or line.data[:1] != b"{":
             return None
         try:
             return self._translator.event(line.data)
-        except RecursionError:  # nested deeper than any reader goes
+        except RecursionError:  # nested deeper than the parser allows
             return ()
 
-    def _say(self, text: list[bytes]) -> Iterator[StreamEvent]:
-        said = self._utf8.decode(b"".join(text))
+    def _flush(self, text: list[bytes]) -> Iterator[StreamEvent]:
+        decoded = self._utf8.decode(b"".join(text))
         text.clear()
-        if said and self._saw_event and not self._mixed:
-            yield Message(text=said, stray=True)
-        elif said:
-            self._speaking = True
-            yield Message(text=said, partial=True)
+        if decoded and self._saw_event and not self._mixed:
+            yield Message(text=decoded, stray=True)
+        elif decoded:
+            self._in_text = True
+            yield Message(text=decoded, partial=True)
 
-    def _hush(self) -> Iterator[StreamEvent]:
-        """End the plain text that was going on."""
-        if self._speaking:
-            self._speaking = False
+    def _end_text(self) -> Iterator[StreamEvent]:
+        """End an open plain-text message."""
+        if self._in_text:
+            self._in_text = False
             yield Message(text="")
 
 
@@ -103,7 +103,7 @@ _Event_contra = TypeVar("_Event_contra", contravariant=True)
 
 
 def read_json(decoder: "msgspec.json.Decoder[_Event]", line: bytes) -> _Event | None:
-    """Read one line; mend it only if it must be, for that costs more than the reading."""
+    """Decode one line; repair it only on failure, since that costs more than decoding."""
     for attempt in (bytes, mended):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return decoder.decode(attempt(line))
@@ -111,7 +111,7 @@ def read_json(decoder: "msgspec.json.Decoder[_Event]", line: bytes) -> _Event | 
 
 
 class Ending(NamedTuple):
-    """What there is besides the output, once it is over."""
+    """The facts known at the end of the output."""
 
     stderr: str = ""
     side: str = ""
@@ -120,19 +120,19 @@ class Ending(NamedTuple):
 
 
 class Events(Protocol[_Event_contra]):
-    """Knows what one CLI's events mean, once they are read."""
+    """Translates one CLI's decoded events."""
 
     def take(self, event: _Event_contra) -> Iterable[StreamEvent]:
         """Translate one event."""
         ...
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
-        """The output is over: say what is missing."""
+        """Report what is missing at the end of the output."""
         ...
 
 
 class JsonTranslator(Generic[_Event]):
-    """Reads JSON lines into one CLI's own event type. Events of a shape that it does not know are passed over."""
+    """Decodes JSON lines into one CLI's own event type, and skips events of an unknown shape."""
 
     def __init__(self, kind: type[_Event], events: Events[_Event], *, skip: tuple[bytes, ...] = ()) -> None:
         self._decode = msgspec.json.Decoder(kind)
@@ -141,7 +141,7 @@ class JsonTranslator(Generic[_Event]):
         self._seen = False
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
-        """Translate one line; a line that begins like one to skip is not even parsed."""
+        """Translate one line; a line that starts with one of `skip` is not parsed."""
         if self._skip and line.startswith(self._skip):
             self._seen = True
             return ()
@@ -152,27 +152,27 @@ class JsonTranslator(Generic[_Event]):
         return () if found is None else self._events.take(found)
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
-        """The output is over."""
+        """Report what is missing at the end of the output."""
         return self._events.end(Ending(stderr, side, self._seen))
 
 
 class PlainText:
-    """The translator of a CLI without JSON: every line is the assistant's."""
+    """The translator for a CLI without JSON: every line is the assistant's."""
 
     def event(self, line: bytes) -> None:  # noqa: ARG002 - the protocol's signature
-        """No line is an event."""
+        """Return None: no line is an event."""
         return
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
-        """Nothing can be missing."""
+        """Return nothing: plain text has no required end."""
         return ()
 
 
 def summarise(arguments: object) -> str:
-    """Return the one thing that tells a tool call from others: its command, its file, its pattern."""
+    """Return the argument that best describes a tool call: its command, file or pattern."""
     if not isinstance(arguments, Mapping):
         return ""
-    for key in _SPEAKING_KEYS:
+    for key in _SUMMARY_KEYS:
         value = arguments.get(key)
         if isinstance(value, str) and value:
             return one_line(value, 160)
@@ -180,7 +180,7 @@ def summarise(arguments: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a tool result's content, whichever of the shapes in use it has."""
+    """Return a tool result's content as text, whatever its shape."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -191,12 +191,12 @@ def as_text(value: object) -> str:
 
 
 def uncached(total: int | None, cached: int | None) -> int | None:
-    """Return the tokens that were really sent, for a CLI that counts cached ones among them."""
+    """Return the uncached tokens, for a CLI that includes cached ones in its total."""
     return None if total is None else max(0, total - (cached or 0))
 
 
 def is_event(line: bytes) -> bool:
-    """Whether a line is an event, though perhaps torn, or of a shape that we do not know."""
+    """Whether a line is an event, even a torn one or one of an unknown shape."""
     if line.startswith(b'{"type":'):
         return True
     try:

@@ -15,11 +15,11 @@ from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "run 'gemini' once and sign in, or set GEMINI_API_KEY"
 _STATUS = re.compile(r'"code":\s*(\d{3})\b')
-# What gemini adds, in its own words, to an error 429; the status itself is gone by then.
+# gemini's own words for a status 429, which its message no longer contains.
 _LIMITED = ("Please wait and try again later", "You have exhausted your", "exceeded your current quota")
 _NO_LOGIN = ("Please set an Auth method", "When using Gemini API, you must specify", "authentication failed")
 _UNTRUSTED = "not running in a trusted directory"
-_TRUST = "start 'gemini' here once and trust the folder, or allow it everything"
+_TRUST = "start 'gemini' here once and trust the folder, or allow all tools"
 _EDITORS = {"write_file", "replace", "run_shell_command"}
 
 
@@ -36,7 +36,7 @@ class Gemini:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input. In a folder it does not trust it ignores `--yolo`."""
+        """Return the command; the prompt goes to standard input. gemini ignores `--yolo` in an untrusted folder."""
         argv = ["gemini", "-o", "stream-json"]
         if request.model:
             argv += ["-m", request.model]
@@ -81,28 +81,28 @@ class _Event(msgspec.Struct):
 class _Events:
     def __init__(self) -> None:
         self._session = ""
-        self._speaking = self._edited = self._over = False
+        self._in_message = self._edited = self._over = False
 
     def take(self, event: _Event) -> Iterable[StreamEvent]:
         match event.type:
             case "init":
                 self._session = event.session_id
             case "message" if event.role == "assistant" and event.content:
-                self._speaking = event.delta
+                self._in_message = event.delta
                 yield Message(text=event.content, partial=event.delta)
             case "tool_use":
                 self._edited = self._edited or event.tool_name in _EDITORS
-                yield from self._hush()
+                yield from self._end_message()
                 yield ToolUse(tool=event.tool_name, summary=summarise(event.parameters), call_id=event.tool_id)
             case "tool_result":
                 failed = event.status == "error"
-                said = event.error.message if event.error else as_text(event.output)
-                yield ToolResult(output=said, call_id=event.tool_id, is_error=failed)
+                output = event.error.message if event.error else as_text(event.output)
+                yield ToolResult(output=output, call_id=event.tool_id, is_error=failed)
                 if failed and event.error and event.error.type in ("policy_violation", "permission_denied"):
                     yield Denied(tool=event.tool_id)
             case "result":
                 self._over = True
-                yield from self._hush()
+                yield from self._end_message()
                 yield from self._result(event)
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
@@ -111,25 +111,25 @@ class _Events:
         elif not ending.json:
             yield from _refusal(ending.stderr)
 
-    def _hush(self) -> Iterator[StreamEvent]:
-        """End the message that came in pieces."""
-        if self._speaking:
-            self._speaking = False
+    def _end_message(self) -> Iterator[StreamEvent]:
+        """End a message that came in pieces."""
+        if self._in_message:
+            self._in_message = False
             yield Message(text="")
 
     def _result(self, event: _Event) -> Iterator[StreamEvent]:
         if event.status == "error":
             yield _failure(event.error.message if event.error else "error")
         elif not self._edited:
-            # Without --yolo it does not offer these tools to the model, and nothing says so.
-            yield Denied(tool="every tool that edits", withheld=True)
+            # Without --yolo, gemini hides these tools from the model and reports nothing.
+            yield Denied(tool="all editing tools", withheld=True)
         stats = event.stats or _Stats()
         usage = Usage(tokens_in=stats.input, tokens_out=stats.output_tokens, tokens_cached=stats.cached)
         yield Done(usage=usage, session=self._session)
 
 
 def _refusal(stderr: str) -> Iterator[StreamEvent]:
-    """Tell why it did not even start: it says so on standard error only."""
+    """Yield why gemini did not start, which it prints on standard error only."""
     for line in stderr.splitlines():
         if _UNTRUSTED in line:
             yield failure(one_line(line, 400), login=_LOGIN, kind=ErrorKind.CONFIG, hint=_TRUST)

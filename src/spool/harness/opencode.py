@@ -14,7 +14,7 @@ from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and list the models with 'opencode models'"
 _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject", re.IGNORECASE)
-# A refused tool is an error whose text opencode itself writes: nobody there to ask, or a rule of the user's.
+# A refused tool is an error with opencode's own text: no user to ask, or a rule of the user's.
 _REJECTED_TOOL = ("The user rejected permission", "The user has specified a rule which prevents")
 
 
@@ -32,7 +32,7 @@ class OpenCode:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input."""
+        """Return the command; the prompt goes to standard input."""
         argv = ["opencode", "run", "--format", "json"]
         if request.model:
             argv += ["-m", request.model]
@@ -102,7 +102,7 @@ class _Events:
 
     def take(self, event: _Event) -> Iterable[StreamEvent]:
         self._session = event.sessionID or self._session
-        # A tool is told when it is over. Until then a promise in the same step looks like an agent that will not exit.
+        # A tool is reported when it has ended. Until then a promise in the same step looks like an agent that hangs.
         held, self._held = self._held, []
         events = list(self._translate(event))
         if event.type == "text" and self._in_step and "</promise>" in self._text:
@@ -137,15 +137,15 @@ class _Events:
                 yield _failure(event.error or _Error())
 
     def _tool(self, part: _Part) -> Iterator[StreamEvent]:
-        """A tool is told once, when it is over: its use and its result in one event."""
+        """Yield a tool's use and its result, which opencode reports in one event."""
         state = part.state or _ToolState()
         failed = state.status == "error"
-        told = summarise(state.input)
-        yield ToolUse(tool=part.tool, summary=told, call_id=part.callID)
+        summary = summarise(state.input)
+        yield ToolUse(tool=part.tool, summary=summary, call_id=part.callID)
         yield ToolResult(output=state.error if failed else state.output, call_id=part.callID, is_error=failed)
         if failed and state.error.startswith(_REJECTED_TOOL):
             self._denied = True
-            yield Denied(tool=part.tool, summary=told)
+            yield Denied(tool=part.tool, summary=summary)
 
     def _count(self, part: _Part) -> None:
         self._turns += 1
@@ -164,7 +164,7 @@ def _failure(error: _Error) -> Failure:
     return failure(
         data.message or error.name,
         status=data.statusCode,
-        # An unknown provider or model is an UnknownError of opencode's own server, without a status.
+        # opencode's own server reports an unknown provider or model as an UnknownError without a status.
         kind=ErrorKind.AUTH if unknown and data.statusCode is None else None,
         login=_LOGIN,
         retry_after_s=_seconds(data.responseHeaders.get("retry-after")),

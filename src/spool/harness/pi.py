@@ -16,8 +16,8 @@ from spool.harness.trouble import BUSY, failure, incomplete
 _LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' lists the models"
 _STATUS = re.compile(r"(\d{3})\b")
 _NO_LOGIN = re.compile(r"^(?:Error: )?(No API key found|Model .* not found|No models available)", re.MULTILINE)
-# Each update repeats the whole message so far, twice: an answer of 3 MB made 2.26 GB. What ends a message, a tool or
-# the run is told again in these others, the whole conversation in the last of them.
+# Each update repeats the whole message so far, twice: an answer of 3 MB made 2.26 GB. The others repeat the end of a
+# message or a tool, and the last one the whole conversation.
 _REPEATS = tuple(
     b'{"type":"%s"' % kind
     for kind in (b"message_update", b"tool_execution_update", b"message_start", b"turn_end", b"agent_end")
@@ -25,7 +25,7 @@ _REPEATS = tuple(
 
 
 class Pi:
-    """The harness for pi, which has no permissions to give: it never asks."""
+    """The harness for pi, which never asks for permission."""
 
     name = "pi"
     traits = Traits(
@@ -38,7 +38,7 @@ class Pi:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input, `-p` stays."""
+        """Return the command; the prompt goes to standard input, and `-p` has no argument."""
         argv = ["pi", "-p", "--mode", "json"]
         if request.model:
             argv += ["--model", request.model]
@@ -94,7 +94,7 @@ class _Event(msgspec.Struct):
 
 
 class _Translator:
-    """Passes the repetitions by, but for noting that the run came to its end."""
+    """Skips the repetitions, but notes the end of the run."""
 
     def __init__(self) -> None:
         self._events = _Events()
@@ -125,8 +125,8 @@ class _Events:
             case "tool_execution_start":
                 yield ToolUse(tool=event.toolName, summary=summarise(event.args), call_id=event.toolCallId)
             case "tool_execution_end":
-                said = as_text(event.result.content) if event.result else ""
-                yield ToolResult(output=said, call_id=event.toolCallId, is_error=event.isError)
+                output = as_text(event.result.content) if event.result else ""
+                yield ToolResult(output=output, call_id=event.toolCallId, is_error=event.isError)
             case "agent_start":
                 self.over = False
             case "auto_retry_start":
@@ -139,8 +139,8 @@ class _Events:
         if self._error:
             yield failure(self._error, status=_status(self._error), login=_LOGIN)
         elif found:
-            said = ending.stderr[found.start() :].splitlines()[0]
-            yield failure(one_line(said, 400), login=_LOGIN, kind=ErrorKind.AUTH)
+            message = ending.stderr[found.start() :].splitlines()[0]
+            yield failure(one_line(message, 400), login=_LOGIN, kind=ErrorKind.AUTH)
         elif ending.json and not self.over:
             yield incomplete("the end of its run")
         if ending.json:
@@ -156,7 +156,7 @@ class _Events:
             tokens_cached=tokens.cacheRead,
             cost_usd=tokens.cost.total,
         )
-        # It exits with 0 on an API error; a retry that succeeds takes the error back.
+        # pi exits with 0 on an API error; a successful retry clears the error.
         failed = message.stopReason in ("error", "aborted")
         self._error = (message.errorMessage or message.stopReason) if failed else ""
         blocks = [_Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content

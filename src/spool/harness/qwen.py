@@ -1,4 +1,4 @@
-"""Qwen Code: `qwen -o stream-json`, which is Claude's format with other habits."""
+"""Qwen Code: `qwen -o stream-json`, a variant of Claude's format."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from spool.harness.stream_json import Event
 from spool.harness.trouble import failure
 
 _LOGIN = "run 'qwen' and '/auth', or set OPENAI_API_KEY and OPENAI_BASE_URL and pick 'openai' in ~/.qwen/settings.json"
-# An API error is told as if the model had said it, in a result that claims success, with exit code 0.
+# qwen reports an API error as the model's text, in a successful result, with exit code 0.
 _API_ERROR = re.compile(r"\[API Error: (?:(\d{3})\b)?.*\]\s*\Z", re.DOTALL)
 _EDITORS = {"edit", "write_file", "run_shell_command"}
 
@@ -32,7 +32,7 @@ class Qwen:
     )
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run; the prompt goes by standard input."""
+        """Return the command; the prompt goes to standard input."""
         argv = ["qwen", "-o", "stream-json"]
         if request.model:
             argv += ["-m", request.model]
@@ -55,21 +55,21 @@ class _Events:
     def take(self, event: Event) -> Iterable[StreamEvent]:
         if event.tools is not None:
             self._withheld = not _EDITORS.intersection(event.tools)
-        for told in self._shared.take(event):
-            match told:
-                case Message() if _API_ERROR.fullmatch(told.text):
-                    pass  # the result says it again
+        for translated in self._shared.take(event):
+            match translated:
+                case Message() if _API_ERROR.fullmatch(translated.text):
+                    pass  # the result repeats it
                 case Done():
-                    yield from self._done(told, event)
+                    yield from self._done(translated, event)
                 case _:
-                    yield told
+                    yield translated
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         return self._shared.end(ending)
 
     def _done(self, done: Done, event: Event) -> Iterable[StreamEvent]:
         if self._withheld:
-            yield Denied(tool="every tool that edits")
+            yield Denied(tool="all editing tools")
         if event.error_message and "auth" in event.error_message:
             yield failure(event.error_message, login=_LOGIN, kind=ErrorKind.AUTH)
         elif found := _API_ERROR.search(done.content):

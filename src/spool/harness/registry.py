@@ -31,13 +31,13 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 
 def names(tables: Tables) -> list[str]:
-    """Return every harness that `find` knows."""
+    """Return the names that `find` accepts."""
     added = {found.name for found in _added()}
     return sorted({*_BUILT_IN, "scripted", *added, *(name for name, table in tables.items() if "argv" in table)})
 
 
 def find(name: str, tables: Tables) -> Harness:
-    """Return the harness of that name."""
+    """Return the harness with this name."""
     table = tables.get(name, {})
     if name in _BUILT_IN:
         module = import_module(f"spool.harness.{name}")
@@ -60,11 +60,11 @@ def _from_entry_point(name: str, tables: Tables) -> Harness:
     known = names(tables)
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    raise UsageError(f"there is no harness '{one_line(name, 60)}'", hint=hint)
+    raise UsageError(f"unknown harness '{one_line(name, 60)}'", hint=hint)
 
 
 def _added() -> "EntryPoints":
-    from importlib.metadata import entry_points  # 14 ms to import, and seldom needed
+    from importlib.metadata import entry_points  # 14 ms to import, and rarely needed
 
     return entry_points(group=ENTRY_POINTS)
 
@@ -73,4 +73,4 @@ def _options(name: str, table: Mapping[str, Any], kind: type[msgspec.Struct]) ->
     try:
         return msgspec.convert(dict(table), kind)
     except msgspec.ValidationError as error:
-        raise UsageError(f"the settings of harness '{name}' are wrong: {error}") from None
+        raise UsageError(f"invalid settings for harness '{name}': {error}") from None

@@ -1,6 +1,6 @@
-"""An agent that plays a script: no model, no key. For the demo, for tests, and for trying out a set-up.
+"""An agent that plays a script: no model, no key. For the demo, for tests, and for trying out settings.
 
-What it prints is Spool's own stream events, one JSON object a line, so any program may speak this format.
+It prints Spool's own stream events, one JSON object per line; any program may use this format.
 """
 
 import sys
@@ -23,18 +23,18 @@ class ScriptedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scripted:
-    """The harness for a script in TOML or JSON; `spool.testing.player` tells its format."""
+    """The harness for a script in TOML or JSON; `spool.testing.player` describes the format."""
 
     name = "scripted"
     traits = Traits(
-        program=sys.executable, install="it comes with Spool", model=False, json=True, cost=True, reads_prompt=False
+        program=sys.executable, install="included in Spool", model=False, json=True, cost=True, reads_prompt=False
     )
 
     def __init__(self, options: ScriptedOptions) -> None:
         self._options = options
 
-    def invoke(self, request: AgentRequest) -> Invocation:  # noqa: ARG002 - a script needs nothing of the request
-        """Play the script in this interpreter; -P keeps the working tree's own modules out of its way."""
+    def invoke(self, request: AgentRequest) -> Invocation:  # noqa: ARG002 - a script ignores the request
+        """Return the command that plays the script; -P keeps the working tree's own modules from being imported."""
         return Invocation(
             argv=(sys.executable, "-P", "-m", "spool.testing.player", self._options.script), stdin=Stdin.PROMPT
         )
@@ -48,13 +48,13 @@ _DECODE = msgspec.json.Decoder(StreamEvent)
 
 
 class NativeEvents:
-    """The translator of Spool's own stream events."""
+    """The translator for Spool's own stream events."""
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
-        """Translate one line; what is no stream event is plain text."""
+        """Translate one line; anything but a stream event is plain text."""
         found = read_json(_DECODE, line)
         return None if found is None else (found,)
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
-        """Nothing can be missing."""
+        """Return nothing: a script has no required end."""
         return ()

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Block(msgspec.Struct):
-    """A part of a message: text, a tool's use or a tool's result."""
+    """A part of a message: text, a tool call or a tool result."""
 
     type: str = ""
     text: str = ""
@@ -19,13 +19,13 @@ class Block(msgspec.Struct):
 
 
 class Content(msgspec.Struct):
-    """A message of the model, or the results of its tools."""
+    """A message from the model, or the results of its tools."""
 
     content: list[Block] | str = ""
 
 
 class Tokens(msgspec.Struct):
-    """What was used."""
+    """Token counts."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -33,27 +33,27 @@ class Tokens(msgspec.Struct):
 
 
 class Denial(msgspec.Struct):
-    """A tool that the agent was refused."""
+    """A refused tool call."""
 
     tool_name: str = "a tool"
     tool_input: Any = None
 
 
 class RateLimit(msgspec.Struct, rename={"resets_at": "resetsAt"}):
-    """Where an account stands with its limits."""
+    """The rate limit status of an account."""
 
     status: str = ""
     resets_at: float | None = None
 
 
 class ErrorInfo(msgspec.Struct):
-    """An error as Qwen tells it."""
+    """An error in Qwen's format."""
 
     message: str = ""
 
 
 class Event(msgspec.Struct):
-    """One line."""
+    """One line of output."""
 
     type: str
     subtype: str = ""
@@ -76,12 +76,12 @@ class Event(msgspec.Struct):
 
     @property
     def error_name(self) -> str:
-        """The error in Claude's words: one of a few names."""
+        """Claude's error: one of a few names."""
         return self.error if isinstance(self.error, str) else ""
 
     @property
     def error_message(self) -> str:
-        """The error in Qwen's words: a sentence."""
+        """Qwen's error: a sentence."""
         return self.error.message if isinstance(self.error, ErrorInfo) else ""
 
     def blocks(self) -> list[Block]:

@@ -1,4 +1,4 @@
-"""What an agent's error means: a status, or the agent's own fixed words, in; a `Failure` out."""
+"""Classifies an agent's error: turns a status, or the agent's own fixed words, into a `Failure`."""
 
 import re
 
@@ -6,7 +6,7 @@ from spool.domain.stream import ErrorKind, Failure
 from spool.errors import Hint
 
 BUSY = frozenset({429, 503, 529})
-"""Too many requests, and the ways in which models say that they are overloaded."""
+"""Statuses for too many requests and for an overloaded model."""
 _REFUSED = frozenset({401, 403})
 _NOT_FOUND = 404
 
@@ -29,7 +29,7 @@ def failure(
     resets_at: float | None = None,
     hint: str = "",
 ) -> Failure:
-    """Return what an error means; `login` says how to sign this agent in."""
+    """Return the failure for an error; `login` is the hint on how to sign in."""
     kind = kind or _kind(status)
     hints = {ErrorKind.AUTH: login, ErrorKind.CONFIG: Hint.MODEL}
     limited = kind is ErrorKind.RATE_LIMIT
@@ -44,12 +44,12 @@ def failure(
 
 
 def incomplete(what: str) -> Failure:
-    """Return the failure of a stream that lacks its end: what came before may be a part only."""
+    """Return the failure for a stream without its end, whose content may be incomplete."""
     return Failure(message=f"the output ended without {what}", error=ErrorKind.INCOMPLETE)
 
 
 def wait_in(message: str) -> float | None:
-    """Return the wait that an error message asks for: `try again in 2 hours 3 minutes`, `retry in 34.07s`."""
+    """Return the seconds to wait that an error message names: `try again in 2 hours 3 minutes`, `retry in 34.07s`."""
     found = _WAIT.search(message)
     if found is None:
         return None

@@ -1,1 +1,1 @@
-"""The machine: processes, git, files, locks, the journal. Knows nothing of any front end."""
+"""Access to the machine: processes, git, files, locks and the journal. Independent of every front end."""

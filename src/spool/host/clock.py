@@ -1,4 +1,4 @@
-"""The real clock, and real chance."""
+"""The system clock and random jitter."""
 
 import random
 import time
@@ -6,22 +6,22 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """Time and chance as the machine has them."""
+    """The machine's time and random numbers."""
 
     def now(self) -> datetime:
-        """Return the wall clock's time, in UTC, to the millisecond."""
+        """Return the current time in UTC, to the millisecond."""
         return datetime.fromtimestamp(int(time.time() * 1_000) / 1_000, UTC)
 
     def monotonic(self) -> float:
-        """Return seconds on a clock that never goes back."""
+        """Return seconds on a clock that never runs backwards."""
         return time.monotonic()
 
     def jitter(self) -> float:
         """Return a random number from 0 to 1."""
-        return random.random()  # noqa: S311 - spreads retries, guards nothing
+        return random.random()  # noqa: S311 - spreads retries; not for security
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        import asyncio  # a quick command asks only for the time
+        """Sleep."""
+        import asyncio  # quick commands need only the time
 
         await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Runs a command such as git to its end, with a timeout, without ever blocking the event loop."""
+"""Runs external commands, mostly git, with a timeout and without blocking the event loop."""
 
 import asyncio
 import os
@@ -15,11 +15,11 @@ from spool.errors import CommandFailed, CommandNotRun, CommandTimeout, Hint
 from spool.host.state.files import write_all
 
 _TERM_GRACE_S = 0.3
-"""git leaves its index.lock behind on SIGKILL, but not on SIGTERM."""
+"""Seconds between SIGTERM and SIGKILL: git removes its index.lock only on SIGTERM."""
 
 
 class Completed(msgspec.Struct, frozen=True):
-    """A command's answer."""
+    """A command's exit code and output."""
 
     exit_code: int
     output: bytes
@@ -27,7 +27,7 @@ class Completed(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Standard output as text, without its last newline."""
+        """Standard output as text, without trailing newlines."""
         return self.output.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
@@ -39,9 +39,9 @@ async def run_command(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
 ) -> Completed:
-    """Run a command and return its answer, whatever the exit code; end its whole group on timeout or cancellation.
+    """Run a command and return its result, whatever the exit code; end its group on timeout or cancellation.
 
-    It reads from and writes to files and not pipes: a daemon that a hook starts holds a pipe open long after git exits.
+    Its streams are files, not pipes: a daemon that a hook starts keeps a pipe open long after git exits.
     """
     with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
         process = await _start(
@@ -74,20 +74,20 @@ async def checked(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
 ) -> Completed:
-    """Run a command that is expected to succeed."""
+    """Run a command; raise unless it succeeds."""
     try:
         done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
     except OSError as error:
-        raise CommandNotRun(f"'{_name(argv)}' cannot be run: {error.strerror or error}") from error
+        raise CommandNotRun(f"cannot run '{_name(argv)}': {error.strerror or error}") from error
     if done.exit_code:
-        said = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
-        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {said}")
+        output = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
+        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {output}")
     return done
 
 
 @contextmanager
 def _memory_file(content: bytes = b"") -> Iterator[int]:
-    """Open a file that is nowhere on a disk, with some content to begin with."""
+    """Open an anonymous file with initial content."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("spool")
     else:
@@ -111,7 +111,7 @@ def _content(descriptor: int) -> bytes:
 
 
 async def _start(argv: Sequence[str | Path], **how: Any) -> asyncio.subprocess.Process:
-    """Start a process, whole: cancelled half-way asyncio kills it -9, and collects it behind its own watcher's back."""
+    """Start a process, and end it if cancelled: asyncio would SIGKILL it and reap it behind its own child watcher."""
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **how))
     try:
         return await asyncio.shield(starting)
@@ -121,7 +121,7 @@ async def _start(argv: Sequence[str | Path], **how: Any) -> asyncio.subprocess.P
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """TERM, a moment, KILL; a loop that shuts down cancels the moment, but not the rest."""
+    """Send SIGTERM, wait, send SIGKILL; an event loop that shuts down cancels only the wait."""
     for signum, grace_s in ((signal.SIGTERM, _TERM_GRACE_S), (signal.SIGKILL, 1.0)):
         with suppress(ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
             os.killpg(process.pid, signum)
@@ -132,7 +132,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _name(argv: Sequence[str | Path]) -> str:
-    """Return the words that tell a person what was run: `git add`, not its forty options."""
+    """Return a command's short name: `git add`, without its forty options."""
     words = [str(word) for word in argv]
     program = words[0].rpartition("/")[2]
     rest = iter(words[1:])

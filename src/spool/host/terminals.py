@@ -1,7 +1,7 @@
 """Opens a terminal window for a loop. Every command is a list of words; no shell ever reads a path, an id or a task.
 
-The command that runs in the window goes to its directory by itself. So no terminal is told a path that it might expand:
-tmux runs `#(…)` in the directory that it is given.
+The command in the window changes to its directory itself, so no terminal gets a path that it might expand: tmux runs
+`#(…)` in the directory that it is given.
 """
 
 import os
@@ -24,13 +24,13 @@ _FULLSCREEN_WORD = re.compile(r"\{fullscreen:(.+)\}")
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to run in a window, and how the window is to be."""
+    """A command and the window to run it in."""
 
     command: tuple[str, ...]
     title: str
     directory: str
     session: str
-    """A name for a tmux session."""
+    """The name of the tmux session."""
     fullscreen: bool = False
 
 
@@ -41,12 +41,12 @@ class Terminal(msgspec.Struct, frozen=True):
     program: str
     words: Callable[[Window], list[str]]
     fullscreen: bool = True
-    """Whether it can be told to fill the screen."""
+    """Whether it supports full screen."""
 
 
-# A title that is given in argv stays for good in kitty and alacritty, so the runner sets it from inside.
+# kitty and alacritty never change a title given in argv, so the runner sets it from inside.
 def _gnome_terminal(window: Window) -> list[str]:
-    # --wait: without it the command returns before the window is there, and an error would go unseen.
+    # --wait: without it the command returns before the window opens, and errors are lost.
     full = ["--full-screen"] if window.fullscreen else []
     return ["gnome-terminal", "--wait", *full, "--", *window.command]
 
@@ -96,13 +96,13 @@ NAMES = (TERMINAL_APP, *(one.name for one in DESKTOP), TMUX, NONE)
 def choose(
     wanted: str | Sequence[str], environment: Mapping[str, str], scripts: Path, *, platform: str = sys.platform
 ) -> list[Terminal]:
-    """Return the terminals to try, in order: the one that is wanted, else what there is, the background last."""
+    """Return the terminals to try, in order: the requested one, else all installed ones and the background."""
     if wanted and not isinstance(wanted, str):
         return [from_template(wanted)]
     known = {one.name: one for one in (*DESKTOP, TMUX_SESSION, BACKGROUND, _terminal_app(scripts))}
     if wanted:
         if wanted not in known:
-            raise UsageError(f"there is no terminal '{wanted}'", hint=f"known: {', '.join(NAMES)}")
+            raise UsageError(f"unknown terminal '{wanted}'", hint=f"known: {', '.join(NAMES)}")
         if known[wanted].program and not _installed(known[wanted].program, environment):
             raise SpoolError(f"{known[wanted].program} is not installed, or not on PATH")
         return [known[wanted]]
@@ -111,13 +111,13 @@ def choose(
 
 
 def from_template(words: Sequence[str]) -> Terminal:
-    """Return a terminal from the user's own words: `{command}` stands for all of ours, and is a word of its own.
+    """Return a terminal from the user's own argv, in which the word `{command}` becomes the whole command.
 
-    `{title}` and `{directory}` may stand anywhere. A word `{fullscreen:--full}` becomes `--full` where fullscreen is
-    wanted, and is left out elsewhere.
+    `{title}` and `{directory}` may appear anywhere. A word `{fullscreen:--full}` becomes `--full` in full screen and is
+    dropped otherwise.
     """
     if "{command}" not in words:
-        raise UsageError("the terminal in the settings has no word '{command}'", hint='["xterm", "-e", "{command}"]')
+        raise UsageError("the setting 'terminal' lacks the word '{command}'", hint='["xterm", "-e", "{command}"]')
 
     def fill(window: Window) -> list[str]:
         values = {"title": window.title, "directory": window.directory}
@@ -135,7 +135,7 @@ def from_template(words: Sequence[str]) -> Terminal:
 
 
 def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Open the window and return the process that did it; what that one prints goes to a log."""
+    """Open the window and return the process that opened it, whose output goes to `log`."""
     make_folder(log.parent)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -146,7 +146,7 @@ def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], l
             stdin=subprocess.DEVNULL,
             stdout=descriptor,
             stderr=descriptor,
-            start_new_session=True,  # a Ctrl-C here, or the end of this terminal, is no business of the window
+            start_new_session=True,  # the window survives Ctrl-C and the end of this terminal
         )
     except OSError as error:
         raise SpoolError(f"cannot start {terminal.name}: {error.strerror}") from None
@@ -155,7 +155,7 @@ def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], l
 
 
 def _desktop(environment: Mapping[str, str], known: Mapping[str, Terminal], platform: str) -> list[Terminal]:
-    """Return what the desktop offers. Over ssh there is none: a window would be on somebody else's screen."""
+    """Return the desktop's terminals; none over ssh, where a window would open on another screen."""
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         return []
     if platform == "darwin":
@@ -187,7 +187,7 @@ end run
 
 
 def _terminal_app(scripts: Path) -> Terminal:
-    """Return macOS's own terminal, which takes no command but opens files: a constant one that reads our words."""
+    """Return macOS's Terminal, which takes no command but opens files: here a fixed script that reads the command."""
 
     def words(window: Window) -> list[str]:
         make_folder(scripts)

@@ -1,4 +1,4 @@
-"""Blocking file work beside the event loop, which a cancellation really ends."""
+"""Runs blocking file work in threads that stop on cancellation."""
 
 import asyncio
 import threading
@@ -11,15 +11,15 @@ _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 
 Pulse = Callable[[], None]
-"""Called between two files by work in a thread; raises when the work is no longer wanted."""
+"""Called by threaded work between two files; raises once the work is cancelled."""
 
 
 class NoLongerWanted(Exception):
-    """The task that waits for this work was cancelled."""
+    """The task that awaits this work was cancelled."""
 
 
 async def in_thread(work: Callable[[Pulse], _Result]) -> _Result:
-    """Run blocking work in a thread. A plain `to_thread` would go on deleting files after its task was cancelled."""
+    """Run blocking work in a thread. A plain `to_thread` would keep deleting files after cancellation."""
     cancelled = threading.Event()
 
     def pulse() -> None:
@@ -37,7 +37,7 @@ async def in_thread(work: Callable[[Pulse], _Result]) -> _Result:
 
 
 async def together(first: Coroutine[Any, Any, _First], second: Coroutine[Any, Any, _Second]) -> tuple[_First, _Second]:
-    """Do two things at once; if one fails, the other is ended before the error goes on."""
+    """Await two coroutines concurrently; if one fails, cancel the other before raising."""
     tasks = (asyncio.ensure_future(first), asyncio.ensure_future(second))
     try:
         return await tasks[0], await tasks[1]

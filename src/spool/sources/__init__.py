@@ -1,1 +1,1 @@
-"""Where changes come from: `.spool/changes/` and `openspec/changes/`. Reading never writes."""
+"""Reads changes from `.spool/changes/` and `openspec/changes/`. Never writes."""

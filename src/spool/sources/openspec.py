@@ -1,4 +1,4 @@
-"""Asks the `openspec` command, where it is installed. Stories are read from the files: it drops their groups."""
+"""Runs the `openspec` command, if installed. Stories come from the files, since it drops their groups."""
 
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,11 +11,11 @@ from spool.domain.story import StoryList
 _Result = TypeVar("_Result")
 
 Ask = Callable[[Sequence[str]], Awaitable[bytes]]
-"""Runs a command in the project and returns what it printed; the composition root provides it."""
+"""Runs a command in the project and returns its output; the composition root provides it."""
 
 
 class OpenSpec:
-    """What the `openspec` command says of a change, where it is installed. Its word is advice, never a verdict."""
+    """Collects the `openspec` command's objections to a change. They are advice, never a verdict."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -23,11 +23,11 @@ class OpenSpec:
 
     @staticmethod
     def installed() -> bool:
-        """Whether there is an `openspec` to ask."""
+        """Whether `openspec` is on PATH."""
         return shutil.which("openspec") is not None
 
     async def concerns(self, change_id: str, stories: StoryList) -> list[str]:
-        """Return what openspec objects to; whether the change is planned and valid is asked only once."""
+        """Return openspec's objections; planning and validity are checked only once."""
         found = await self._numbers(change_id, stories)
         if not self._checked:
             self._checked = True
@@ -36,26 +36,26 @@ class OpenSpec:
         return found
 
     async def _planning(self, change_id: str) -> list[str]:
-        answer = await self._asked(["openspec", "status", "--change", change_id, "--json"], _Status)
-        # `isComplete` says that the planning artifacts exist, not that the tasks are done.
+        answer = await self._query(["openspec", "status", "--change", change_id, "--json"], _Status)
+        # `isComplete` means that the planning artifacts exist, not that the tasks are done.
         if answer is None or answer.isComplete:
             return []
         return [f"openspec: the planning of '{change_id}' is not finished"]
 
     async def _validity(self, change_id: str) -> list[str]:
-        answer = await self._asked(["openspec", "validate", change_id, "--strict", "--json"], _Validation)
+        answer = await self._query(["openspec", "validate", change_id, "--strict", "--json"], _Validation)
         issues = [issue.message for item in (answer.items if answer else []) for issue in item.issues if not item.valid]
         return [f"openspec: '{change_id}' is not valid: {'; '.join(issues[:3])}"] if issues else []
 
     async def _numbers(self, change_id: str, stories: StoryList) -> list[str]:
-        answer = await self._asked(["openspec", "list", "--json"], _Listing)
+        answer = await self._query(["openspec", "list", "--json"], _Listing)
         ours = sum(len(story.tasks) for story in stories.stories)
         for change in answer.changes if answer else []:
             if change.name == change_id and change.totalTasks != ours:
-                return [f"openspec counts {change.totalTasks} tasks in '{change_id}', Spool {ours}"]
+                return [f"openspec counts {change.totalTasks} tasks in '{change_id}', Spool counts {ours}"]
         return []
 
-    async def _asked(self, argv: Sequence[str], kind: type[_Result]) -> _Result | None:
+    async def _query(self, argv: Sequence[str], kind: type[_Result]) -> _Result | None:
         try:
             return msgspec.json.decode(await self._ask(argv), type=kind)
         except msgspec.MsgspecError:

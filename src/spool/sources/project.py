@@ -1,4 +1,4 @@
-"""Finds the project around a directory, and the changes in it."""
+"""Finds the project around a directory and reads its changes."""
 
 import re
 import stat
@@ -23,27 +23,27 @@ class Project:
 
     @property
     def state(self) -> Path:
-        """Where Spool keeps the state of this project's loops."""
+        """The folder with the state of this project's loops."""
         return self.root / STATE
 
     def changes(self) -> list[ChangeInfo]:
-        """Return the active changes of all sources, by id; archived ones are not active."""
+        """Return the active changes of all sources, sorted by id; archived ones are left out."""
         found = {info.id: info for source in reversed(_SOURCES) for info in self._listed(source)}
         return [found[change_id] for change_id in sorted(found)]
 
     def resolve(self, query: str) -> str:
-        """Return the full id of the active change that a person means."""
+        """Return the full id of the active change that matches a query."""
         active = [info.id for info in self.changes()]
         archived = [] if matching(check_id(query), active) else self._archived(query)
         if archived:
             raise UsageError(
-                f"change '{query}' is archived, as {archived[0].relative_to(self.root)}",
+                f"change '{query}' is archived as {archived[0].relative_to(self.root)}",
                 hint=f"active changes: {', '.join(active) or 'none'}",
             )
         return resolve(query, active)
 
     def _archived(self, query: str) -> list[Path]:
-        """Return archived changes of that name; OpenSpec puts the date before it."""
+        """Return archived changes with this name, which OpenSpec prefixes with a date."""
         folders = [self.root / where / "archive" for where in _SOURCES.values()]
         paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()]
         return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
@@ -53,7 +53,7 @@ class Project:
         return [info for info in self.changes() if same_module(module_of(info.id) or "", module)]
 
     def read(self, change_id: str) -> Change:
-        """Read a change and its module as they stand now."""
+        """Read a change and its module from disk."""
         folder, source = self._folder(check_id(change_id))
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
@@ -74,7 +74,7 @@ class Project:
             folder = self.root / where / change_id
             if folder.is_dir():
                 return folder, source
-        raise ChangeError(f"there is no change '{change_id}' any more")
+        raise ChangeError(f"change '{change_id}' no longer exists")
 
     def _listed(self, source: str) -> Iterator[ChangeInfo]:
         folder = self.root / _SOURCES[source]
@@ -91,7 +91,7 @@ class Project:
             )
 
     def _module_text(self, module: str) -> str:
-        """Return the module's text, from the folder that is the bare id, or the id and a name."""
+        """Return a module's text; its folder is named after its id, with or without a name."""
         folder = self.root / ".spool" / "modules"
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             if same_module(path.name.partition("_")[0], module):
@@ -100,12 +100,12 @@ class Project:
 
 
 class BareProject(Project):
-    """A working tree in which the change need not be written down: a task may be all there is."""
+    """A working tree whose change may have no files: a task is enough."""
 
     def read(self, change_id: str) -> Change:
-        """Read what there is of the change, of the same id or the same slug after a number.
+        """Read the files of the change with the same id, or the same slug after a number, if any.
 
-        Where it has no folder, a tasks.md at the top is its own: the working tree is for this change alone.
+        Without a folder, use a tasks.md at the top: the working tree is for this change alone.
         """
         module = module_of(change_id)
         found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
@@ -125,7 +125,7 @@ class BareProject(Project):
 
 
 def bare_project(root: Path) -> BareProject:
-    """Return the project of one working tree, whatever is written in it."""
+    """Return the project of one working tree, with or without changes."""
     _refuse_links(root)
     return BareProject(root)
 
@@ -137,25 +137,25 @@ def project_at(root: Path) -> Project:
 
 
 def find_project(start: Path) -> Project:
-    """Return the project around a directory, looking upward."""
+    """Return the nearest project at or above a directory."""
     for root in (start, *start.parents):
         if any((root / where).is_dir() for where in _SOURCES.values()):
             return project_at(root)
     raise UsageError(
-        f"there are no changes in {start} or above it",
+        f"no changes found in {start} or its parent directories",
         hint="a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/",
     )
 
 
 def _refuse_links(root: Path) -> None:
-    """Refuse a `.spool` or `.spool/.state` that leads elsewhere: state would be written outside the project."""
+    """Refuse a `.spool` or `.spool/.state` that is a link: state would be written outside the project."""
     for path in (root / ".spool", root / STATE):
         if path.is_symlink():
             raise UsageError(f"{path} is a link", hint="Spool writes its state there and does not follow links")
 
 
 def read_text(path: Path) -> str | None:
-    """Return a text file's content; None if there is none. What is no regular file, or huge, is refused."""
+    """Return a text file's content; None if it does not exist. Refuse special and huge files."""
     try:
         info = path.stat()
     except (FileNotFoundError, NotADirectoryError):

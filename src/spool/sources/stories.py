@@ -1,4 +1,4 @@
-"""The stories of a change, read from its files, off the event loop and with a timeout."""
+"""Reads a change's stories from its files, off the event loop and with a timeout."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 class ChangeStories:
-    """The seeds' adapter for one change, wherever it lives."""
+    """The stories and prompt texts of one change, from any source."""
 
     def __init__(self, project: Project, change_id: str, *, timeout_s: float, openspec: OpenSpec | None = None) -> None:
         self._project = project
@@ -26,18 +26,18 @@ class ChangeStories:
         self._concerns: list[str] = []
 
     async def refresh(self) -> StoryList:
-        """Return the stories as they stand now; where there is an `openspec` for them, hear what it has to say."""
+        """Return the current stories, and collect openspec's objections if it is used."""
         found = await self.stories()
         if self._openspec is not None:
             self._concerns += await self._openspec.concerns(self._change_id, found)
         return found
 
     async def stories(self) -> StoryList:
-        """Return the stories as they stand now."""
+        """Return the current stories."""
         return await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
 
     def concerns(self) -> list[str]:
-        """Return what openspec objected to, and forget it."""
+        """Return openspec's objections so far, and clear them."""
         concerns, self._concerns = self._concerns, []
         return concerns
 
@@ -56,12 +56,12 @@ class ChangeStories:
         )
 
     async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
-        """Read in a thread: a file system may hang as well as a command."""
+        """Read in a thread: a file system may hang, like a command."""
         try:
             return await asyncio.wait_for(asyncio.to_thread(read), self._timeout_s)
         except TimeoutError:
             raise CommandTimeout(
-                f"reading the change '{self._change_id}' did not end within {self._timeout_s:g} s",
+                f"reading change '{self._change_id}' did not finish within {self._timeout_s:g} s",
                 hint=Hint.COMMAND_TIMEOUT,
             ) from None
 
@@ -72,13 +72,11 @@ def read_stories(project: Project, change_id: str) -> StoryList:
 
 
 def require_stories(change: Change) -> StoryList:
-    """Return the stories of a change; refuse one without any task, which is only half-planned."""
+    """Return the stories of a change; refuse a half-planned one, without tasks."""
     stories = parse_stories(change.tasks or "")
     if not stories.stories:
-        what = "has no tasks.md" if change.tasks is None else "has a tasks.md without a single task"
-        raise ChangeError(
-            f"change '{change.id}' is only half-planned: it {what}", hint="write `- [ ] 1.1 …` tasks first"
-        )
+        what = "it has no tasks.md" if change.tasks is None else "its tasks.md has no tasks"
+        raise ChangeError(f"change '{change.id}' is only half-planned: {what}", hint="write `- [ ] 1.1 …` tasks first")
     return stories
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins for what the engine needs of the world. They keep everything in memory, and do nothing by themselves."""
+"""In-memory doubles for the engine's ports."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,18 +13,18 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only by `advance` and `sleep`."""
 
     def __init__(self, at: datetime = START) -> None:
         self._start = at
         self.passed_s = 0.0
 
     def advance(self, seconds: float) -> None:
-        """Move the clock."""
+        """Move the clock forward."""
         self.passed_s += seconds
 
     def now(self) -> datetime:
-        """Return the wall clock's time."""
+        """Return the current time."""
         return self._start + timedelta(seconds=self.passed_s)
 
     def monotonic(self) -> float:
@@ -32,7 +32,7 @@ class ManualClock:
         return self.passed_s
 
     def jitter(self) -> float:
-        """Return 0: nothing is left to chance."""
+        """Return 0: no randomness."""
         return 0.0
 
     async def sleep(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class MemoryStore:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What a fake agent prints, how it exits, and what it does to the world before that."""
+    """A fake agent's work, its output and its exit code."""
 
     output: str
     exit_code: int = 0
@@ -74,7 +74,7 @@ def says(output: str, *, exit_code: int = 0, stderr: str = "", work: Callable[[]
 
 
 class FakeAgent:
-    """An agent that has printed everything and is gone."""
+    """An agent that has already printed everything and exited."""
 
     exited = True
     truncated = False
@@ -93,13 +93,13 @@ class FakeAgent:
         return data
 
     def stop(self) -> None:
-        """Do nothing: it is gone."""
+        """Do nothing: it has exited."""
 
     def kill(self) -> None:
-        """Do nothing: it is gone."""
+        """Do nothing: it has exited."""
 
     def stderr_tail(self) -> str:
-        """Return what it printed on standard error."""
+        """Return its standard error."""
         return self._said.stderr
 
     def side_text(self) -> str:
@@ -112,7 +112,7 @@ Line = Said | Callable[[str], Said]
 
 
 class FakeAgents:
-    """Agents that say their lines in turn; the last one is repeated."""
+    """Starts the given agents in turn and repeats the last one."""
 
     def __init__(self, *lines: Line) -> None:
         self._lines = lines
@@ -135,20 +135,20 @@ class FakeAgents:
         yield FakeAgent(said)
 
     def log_path(self, iteration: int) -> str:
-        """Return where output would be kept."""
+        """Return the path of an iteration's output."""
         return f"{iteration:04}.out"
 
     def prompt_path(self, iteration: int) -> str:
-        """Return where the prompt would be kept."""
+        """Return the path of an iteration's prompt."""
         return f"{iteration:04}.prompt.md"
 
     def side_path(self, iteration: int) -> str:
-        """Return where the side file would be."""
+        """Return the path of an iteration's side file."""
         return f"{iteration:04}.side"
 
 
 class FakeTree:
-    """A working tree of one text, whose changes and commits are counted."""
+    """A working tree with one text, which counts changes and commits."""
 
     def __init__(self, content: str = "") -> None:
         self.content = content
@@ -156,7 +156,7 @@ class FakeTree:
         self._marked = self._committed = content
 
     async def mark(self) -> None:
-        """Remember the content."""
+        """Record the content."""
         self._marked = self.content
 
     async def changes(self, ignoring: Sequence[str]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
@@ -189,11 +189,11 @@ class FakeCheckpoints:
         return checkpoint
 
     async def current(self) -> Checkpoint | None:
-        """Return the checkpoint that exists."""
+        """Return the current checkpoint, if any."""
         return self._saved[0] if self._saved else None
 
     async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
-        """Restore the tree, and keep what was discarded."""
+        """Restore the tree, and keep the discarded content."""
         assert self._saved is not None  # noqa: S101 - a revert needs a checkpoint
         before, self._tree.content = self._tree.content, self._saved[1]
         if before == self._tree.content:
@@ -203,9 +203,9 @@ class FakeCheckpoints:
         return Discarded(name=name, change="change", label=checkpoint.label, discarded_at=START, files=1, head=None)
 
     async def drop(self, checkpoint: Checkpoint) -> None:  # noqa: ARG002 - the protocol's signature
-        """Let go of the checkpoint."""
+        """Remove the checkpoint."""
         self._saved = None
 
     async def cleanup(self) -> None:
-        """Let go of the checkpoint."""
+        """Remove the checkpoint."""
         self._saved = None

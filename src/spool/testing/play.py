@@ -1,4 +1,4 @@
-"""Plays a plan on the doubles, from start to end."""
+"""Runs a plan on the doubles, from start to end."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _Kind = TypeVar("_Kind")
 
 @dataclass
 class Stage:
-    """Where a plan is played. Played on again with the same stage, a plan continues where it was."""
+    """The doubles for a plan. A second run on the same stage continues the first."""
 
     store: MemoryStore = field(default_factory=MemoryStore)
     tree: Worktree = field(default_factory=FakeTree)
@@ -30,13 +30,13 @@ class Stage:
     prompts: list[str] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
-        """Remember an event; a plan gets this as its `emit`."""
+        """Record an event; pass this to a plan as its `emit`."""
         self.events.append(event)
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a plan."""
+    """The result of a plan."""
 
     finish: Finish
     events: tuple[Event, ...]
@@ -52,7 +52,7 @@ class Played:
 def play(
     plan: Plan, *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
 ) -> Played:
-    """Run a plan to its end with agents that say their lines in turn, and return what came of it."""
+    """Run a plan to its end with the given agents in turn, and return the result."""
     return asyncio.run(_play(plan, lines, stage or Stage(), stop, auto_commit=auto_commit))
 
 

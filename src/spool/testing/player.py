@@ -1,12 +1,12 @@
-"""Plays a script as if an agent were at work: `python -m spool.testing.player SCRIPT`.
+"""Plays a script as an agent: `python -m spool.testing.player SCRIPT`.
 
-A script is TOML (or JSON of the same shape). Iteration N plays the Nth `[[iteration]]`, the last one ever after:
+A script is TOML (or JSON of the same shape). Iteration N plays the Nth `[[iteration]]`; later ones repeat the last:
 
     [[iteration]]
     steps = [
       { say = "Reading the change." },
       { write = "hello.txt", text = "hello" },   # or append, delete
-      { tick = 1 },                               # tick so many open boxes of the change's tasks.md
+      { tick = 1 },                               # tick the first N open boxes of the change's tasks.md
       { run = ["git", "status"] },
       { sleep = 0.5 },
       { usage = { tokens_in = 1200, tokens_out = 80, cost_usd = 0.01 } },
@@ -14,7 +14,7 @@ A script is TOML (or JSON of the same shape). Iteration N plays the Nth `[[itera
       { exit = 0 },
     ]
 
-`print` and `stderr` write raw text; `error` and `denied` give the stream events of those names.
+`print` and `stderr` write raw text; `error` and `denied` emit the stream events with those names.
 """
 
 import json
@@ -36,7 +36,7 @@ Step = dict[str, Any]
 
 
 def main() -> int:
-    """Play the iteration that the environment names."""
+    """Play the iteration in SPOOL_ITERATION and return the exit code."""
     if len(sys.argv) != 2:
         print("usage: python -m spool.testing.player SCRIPT", file=sys.stderr)
         return 2
@@ -55,17 +55,17 @@ def load(path: Path) -> list[list[Step]]:
     script = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     iterations = [iteration.get("steps", []) for iteration in script.get("iteration", [])]
     if not iterations:
-        raise ValueError("it has no [[iteration]]")
+        raise ValueError("no [[iteration]] found")
     for steps in iterations:
         for step in steps:
             if _verb(step) is None:
-                raise ValueError(f"unknown step {step}; known are {', '.join(_VERBS)}")
+                raise ValueError(f"unknown step {step}; known: {', '.join(_VERBS)}")
     return iterations
 
 
 def play(steps: list[Step]) -> int:
     """Play the steps of one iteration and return the exit code."""
-    usage, said = Usage(), ""
+    usage, message = Usage(), ""
     for step in steps:
         verb = _verb(step)
         if verb == "exit":
@@ -74,12 +74,12 @@ def play(steps: list[Step]) -> int:
             usage += Usage(**step["usage"])
         elif verb is not None:
             _VERBS[verb](step)
-        said = _said(step) or said
-    tell(Done(content=said, usage=usage))
+        message = _message(step) or message
+    emit(Done(content=message, usage=usage))
     return 0
 
 
-def tell(event: StreamEvent) -> None:
+def emit(event: StreamEvent) -> None:
     """Print one stream event."""
     sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
     sys.stdout.flush()
@@ -89,25 +89,25 @@ def _verb(step: Step) -> str | None:
     return next((verb for verb in _VERBS if verb in step), None)
 
 
-def _said(step: Step) -> str:
+def _message(step: Step) -> str:
     return f"<promise>{step['promise']}</promise>" if "promise" in step else str(step.get("say", ""))
 
 
 def _write(step: Step) -> None:
     path = Path(step["write"])
-    tell(ToolUse(tool="write", summary=str(path)))
+    emit(ToolUse(tool="write", summary=str(path)))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(step.get("text", ""), "utf-8")
 
 
 def _append(step: Step) -> None:
-    tell(ToolUse(tool="edit", summary=step["append"]))
+    emit(ToolUse(tool="edit", summary=step["append"]))
     with Path(step["append"]).open("a", encoding="utf-8") as file:
         file.write(step.get("text", ""))
 
 
 def _delete(step: Step) -> None:
-    tell(ToolUse(tool="delete", summary=step["delete"]))
+    emit(ToolUse(tool="delete", summary=step["delete"]))
     Path(step["delete"]).unlink()
 
 
@@ -115,15 +115,15 @@ def _tick(step: Step) -> None:
     path = Path(os.environ["SPOOL_CHANGE_DIR"]) / "tasks.md"
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for task in parse_tasks("".join(lines)).open[: int(step["tick"])]:
-        tell(ToolUse(tool="edit", summary=f"tick: {task.text}"))
+        emit(ToolUse(tool="edit", summary=f"tick: {task.text}"))
         lines[task.line - 1] = lines[task.line - 1].replace("[ ]", "[x]", 1)
     path.write_text("".join(lines), "utf-8")
 
 
 def _run(step: Step) -> None:
-    tell(ToolUse(tool="shell", summary=" ".join(step["run"])))
+    emit(ToolUse(tool="shell", summary=" ".join(step["run"])))
     done = subprocess.run(step["run"], capture_output=True, text=True, check=False)
-    tell(ToolResult(output=done.stdout + done.stderr, is_error=done.returncode != 0))
+    emit(ToolResult(output=done.stdout + done.stderr, is_error=done.returncode != 0))
 
 
 def _print(step: Step) -> None:
@@ -138,11 +138,11 @@ def _stderr(step: Step) -> None:
 
 def _error(step: Step) -> None:
     kind = ErrorKind(step.get("error_kind", "api"))
-    tell(Failure(message=step["error"], error=kind, retry_after_s=step.get("retry_after_s")))
+    emit(Failure(message=step["error"], error=kind, retry_after_s=step.get("retry_after_s")))
 
 
 _VERBS: dict[str, Callable[[Step], None]] = {
-    "say": lambda step: tell(Message(text=_said(step))),
+    "say": lambda step: emit(Message(text=_message(step))),
     "write": _write,
     "append": _append,
     "delete": _delete,
@@ -152,8 +152,8 @@ _VERBS: dict[str, Callable[[Step], None]] = {
     "print": _print,
     "stderr": _stderr,
     "error": _error,
-    "denied": lambda step: tell(Denied(tool=step["denied"])),
-    "promise": lambda step: tell(Message(text=_said(step))),
+    "denied": lambda step: emit(Denied(tool=step["denied"])),
+    "promise": lambda step: emit(Message(text=_message(step))),
     "usage": lambda _: None,
     "exit": lambda _: None,
 }

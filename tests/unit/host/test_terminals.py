@@ -72,7 +72,7 @@ def test_the_users_own_words_are_filled_in_once(tmp_path: Path) -> None:
         "my term", "--name=add-auth", "--in", str(tree), *COMMAND, "; touch P",
     ]  # fmt: skip
     assert terminal.words(window(tree, fullscreen=True))[4] == "--full"
-    with pytest.raises(UsageError, match="no word"):
+    with pytest.raises(UsageError, match="lacks the word"):
         from_template(["xterm", "-e"])
 
 
@@ -120,7 +120,7 @@ def test_which_terminals_are_tried(
 
 
 def test_a_terminal_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no terminal 'xtrem'"):
+    with pytest.raises(UsageError, match="unknown terminal 'xtrem'"):
         choose("xtrem", {"PATH": str(tmp_path)}, tmp_path)
     with pytest.raises(SpoolError, match="kitty is not installed"):
         choose("kitty", {"PATH": str(tmp_path)}, tmp_path)

@@ -1,1 +1,1 @@
-"""Agents as processes: the supervisor that starts and ends them, and the files they print to."""
+"""Agent processes: the supervisor that starts and ends them, and their output files."""

@@ -1,4 +1,4 @@
-"""Starts agents through the supervisor and follows what they print."""
+"""Starts agents through the supervisor and reads their output."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ class AgentProcess:
         self._errors = errors
         self._order = order
         self._side_file = side_file
-        self._asked_to_die = False
+        self._killed = False
         self.exit_code: int | None = None
         self.exited = False
         self.strays = 0
@@ -42,7 +42,7 @@ class AgentProcess:
 
     @property
     def truncated(self) -> bool:
-        """Whether somebody cut the output while it was read."""
+        """Whether the output was truncated while it was read."""
         return self._output.truncated
 
     @property
@@ -51,17 +51,17 @@ class AgentProcess:
         return max(self._output.size, self._output.offset) + self._errors.size
 
     def read(self) -> bytes:
-        """Return the next piece of standard output."""
+        """Return the next bytes of standard output."""
         return self._output.read()
 
     def stop(self) -> None:
-        """Begin the ladder: SIGINT, SIGTERM, SIGKILL."""
+        """Stop the agent: SIGINT, then SIGTERM, then SIGKILL."""
         self._order(Order("stop"))
 
     def kill(self) -> None:
-        """End it at once."""
-        if not self._asked_to_die:
-            self._asked_to_die = True
+        """Kill the agent now."""
+        if not self._killed:
+            self._killed = True
             self._order(Order("kill"))
 
     def stderr_tail(self) -> str:
@@ -69,7 +69,7 @@ class AgentProcess:
         return clean(self._errors.end(_STDERR_TAIL).decode("utf-8", "replace"))
 
     def side_text(self) -> str:
-        """Return the end of the side file; an agent that ended early may have written none."""
+        """Return the end of the side file, or nothing if the agent wrote none."""
         if not self._side_file:
             return ""
         try:
@@ -80,7 +80,7 @@ class AgentProcess:
 
 
 class AgentHost:
-    """The runner's end of the line to the supervisor."""
+    """The runner's connection to the supervisor."""
 
     def __init__(
         self, supervisor: int, line: socket.socket, *, directory: Path, logs: Path, environment: Mapping[str, str]
@@ -98,12 +98,12 @@ class AgentHost:
         self._wake: Callable[[], None] = lambda: None
         self._notifier = Notifier()
         line.setblocking(False)
-        asyncio.get_running_loop().add_reader(line, self._hear)
+        asyncio.get_running_loop().add_reader(line, self._read_reports)
         if self._notifier.descriptor is not None:
-            asyncio.get_running_loop().add_reader(self._notifier.descriptor, self._see)
+            asyncio.get_running_loop().add_reader(self._notifier.descriptor, self._on_output)
 
     def close(self) -> None:
-        """Hang up; the supervisor ends whatever still runs and leaves."""
+        """Close the connection; the supervisor then ends every agent and exits."""
         asyncio.get_running_loop().remove_reader(self._line)
         self._line.close()
         if self._notifier.descriptor is not None:
@@ -111,19 +111,19 @@ class AgentHost:
             self._notifier.close()
 
     def log_path(self, iteration: int) -> str:
-        """Return where the output of an iteration is kept."""
+        """Return the path of an iteration's output."""
         return str(self._log(iteration, "out"))
 
     def prompt_path(self, iteration: int) -> str:
-        """Return where the prompt of an iteration is kept."""
+        """Return the path of an iteration's prompt."""
         return str(self._log(iteration, "prompt.md"))
 
     def side_path(self, iteration: int) -> str:
-        """Return where an agent may put what does not go through its output."""
+        """Return the path of an iteration's side file, for data that the agent does not print."""
         return str(self._log(iteration, "side"))
 
     def pause(self, *, on: bool) -> None:
-        """Freeze or thaw the agent and all that it started."""
+        """Pause or resume the agent and its descendants."""
         if self._agent is not None and not self._agent.exited:
             self._send(Order("pause" if on else "resume"))
 
@@ -131,7 +131,7 @@ class AgentHost:
     async def start(
         self, invocation: Invocation, *, iteration: int, prompt: str, wake: Callable[[], None]
     ) -> AsyncIterator[AgentProcess]:
-        """Start an agent; leaving the context ends it."""
+        """Start an agent, and end it when the context exits."""
         make_folder(self._logs)
         prompt_file = self._new_file(iteration, "prompt.md", prompt.encode("utf-8", "surrogateescape"))
         output = self._new_file(iteration, "out", b"")
@@ -161,15 +161,15 @@ class AgentHost:
                 raise _supervisor_lost()
 
     async def _ended(self, agent: AgentProcess) -> None:
-        """Kill an agent that still runs; one that cannot be killed ends the run instead of hanging it."""
+        """Kill an agent that is still running; raise if it survives for 10 s, so that the run does not hang."""
         give_up_at = time.monotonic() + _KILL_S
         while not agent.exited:
             agent.kill()
             await asyncio.sleep(0.01)
             if time.monotonic() > give_up_at:
-                raise AgentHostError("the agent cannot be ended", hint="does it run as another user?")
+                raise AgentHostError("cannot kill the agent", hint="it may run as another user")
 
-    def _see(self) -> None:
+    def _on_output(self) -> None:
         self._notifier.drain()
         self._wake()
 
@@ -182,7 +182,7 @@ class AgentHost:
             case _:
                 raise _supervisor_lost()
 
-    def _hear(self) -> None:
+    def _read_reports(self) -> None:
         try:
             data = self._line.recv(1 << 16)
         except BlockingIOError:
@@ -196,18 +196,18 @@ class AgentHost:
         for line in reports:
             report = self._decode.decode(line)
             if isinstance(report, Ended):
-                self._over(report.exit_code, Swept(report.strays, report.left))
+                self._mark_ended(report.exit_code, Swept(report.strays, report.left))
             else:
                 self._report.put_nowait(report)
 
     def _adopt(self) -> None:
-        """The supervisor was killed: its children are ours now. End them."""
+        """End the children of a killed supervisor, which this process has inherited."""
         self._lost = True
         asyncio.get_running_loop().remove_reader(self._line)
-        self._over(None, end_descendants(os.getpid()))
+        self._mark_ended(None, end_descendants(os.getpid()))
         self._report.put_nowait(None)
 
-    def _over(self, exit_code: int | None, swept: Swept) -> None:
+    def _mark_ended(self, exit_code: int | None, swept: Swept) -> None:
         if self._agent is not None and not self._agent.exited:
             self._agent.exit_code = exit_code
             self._agent.strays, self._agent.left = swept
@@ -218,7 +218,7 @@ class AgentHost:
         if self._lost:
             self._report.put_nowait(None)
             return
-        os.kill(self._supervisor, signal.SIGCONT)  # it may be stopped; while it is not lost, the pid is our child's
+        os.kill(self._supervisor, signal.SIGCONT)  # it may be stopped; until it is lost, the pid is our child's
         # A request is far smaller than the socket's buffer, so this does not block.
         self._line.setblocking(True)
         try:
@@ -239,4 +239,4 @@ class AgentHost:
 
 
 def _supervisor_lost() -> AgentHostError:
-    return AgentHostError("the process that watches over the agents was killed", hint="run the same command to go on")
+    return AgentHostError("the agent supervisor was killed", hint="run the same command to continue")

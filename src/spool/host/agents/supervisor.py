@@ -1,9 +1,9 @@
 """The small process between the runner and its agents, which leaves no descendant behind.
 
-It is forked before asyncio or any thread starts, lives in a session of its own, starts agents (about a millisecond
-each, where a fresh interpreter costs thirty) and ends whatever they leave. When its pipe from the runner closes,
-however the runner died, it ends everything and leaves. Both are child subreapers: if this process is killed, the
-runner adopts its children and ends them itself.
+It is forked before asyncio or any thread starts, runs in its own session, starts agents (1 ms each, where a new
+interpreter costs 30 ms) and ends the processes that they leave. When its socket to the runner closes, however the
+runner died, it ends everything and exits. Both are child subreapers: if this process is killed, the runner inherits
+its children and ends them.
 """
 
 import os
@@ -26,21 +26,21 @@ from spool.host.agents.sweep import (
 from spool.host.state.files import FILE_MODE
 
 ASK_S = 1.5
-"""After SIGINT, the way agents are asked to stop, and before SIGTERM."""
+"""Seconds between SIGINT, which asks the agent to stop, and SIGTERM."""
 TERM_S = 1.5
-"""After SIGTERM and before SIGKILL. gemini ignored SIGTERM for 12 s."""
+"""Seconds between SIGTERM and SIGKILL. gemini ignored SIGTERM for 12 s."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT)
 _RESET = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
-"""What this process or Python itself ignores; an agent would inherit that."""
+"""Signals that this process or Python ignores, which an agent would inherit."""
 
 
 class Spawn(msgspec.Struct, tag="spawn"):
     """Start an agent."""
 
-    # Bytes, because a path or an argument need not be UTF-8.
+    # Bytes, because paths and arguments need not be UTF-8.
     argv: tuple[bytes, ...]
     env: tuple[tuple[bytes, bytes], ...]
-    """What is added to the environment that the supervisor inherited."""
+    """Variables added to the supervisor's environment."""
     directory: bytes
     stdin: bytes
     stdout: bytes
@@ -48,13 +48,13 @@ class Spawn(msgspec.Struct, tag="spawn"):
 
 
 class Order(msgspec.Struct, tag="order"):
-    """Do something to the running agent."""
+    """Act on the running agent."""
 
     what: Literal["stop", "kill", "pause", "resume"]
 
 
 class Started(msgspec.Struct, tag="started"):
-    """The agent runs."""
+    """The agent is running."""
 
     pid: int
 
@@ -67,7 +67,7 @@ class NotStarted(msgspec.Struct, tag="not_started"):
 
 
 class Ended(msgspec.Struct, tag="ended"):
-    """The agent, and all that it started, is gone; `left` names what cannot be ended."""
+    """The agent and its descendants have ended; `left` lists those that cannot be killed."""
 
     exit_code: int
     strays: int
@@ -79,7 +79,7 @@ Report = Started | NotStarted | Ended
 
 
 def fork_supervisor() -> tuple[int, socket.socket]:
-    """Fork the supervisor; return its pid and the runner's end of the line. Call it before any thread exists."""
+    """Fork the supervisor; return its pid and the runner's socket to it. Call it before any thread starts."""
     become_subreaper()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -97,14 +97,14 @@ def fork_supervisor() -> tuple[int, socket.socket]:
 
 
 def _detach(line: socket.socket) -> None:
-    """Leave the terminal and let go of everything inherited, locks and pipes above all."""
+    """Leave the terminal and close every inherited descriptor, locks and pipes above all."""
     os.setsid()
     for signum in _IGNORED:
         signal.signal(signum, signal.SIG_IGN)
-    signal_me_when_parent_dies(signal.SIGCONT)  # a stopped supervisor wakes up, finds the pipe closed, and sweeps
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    signal_me_when_parent_dies(signal.SIGCONT)  # wakes a stopped supervisor, which finds its socket closed
+    devnull = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
-        os.dup2(nowhere, descriptor)
+        os.dup2(devnull, descriptor)
     keep = line.fileno()
     os.closerange(3, keep)
     os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
@@ -117,31 +117,31 @@ class _Supervisor:
         self._inbox = b""
         self._decode = msgspec.json.Decoder(Request)
         self._agent: int | None = None
-        self._ladder: list[tuple[float, int]] = []
-        self._chimes, chime = socket.socketpair()
-        chime.setblocking(False)
+        self._signals: list[tuple[float, int]] = []
+        self._wakeups, wakeup = socket.socketpair()
+        wakeup.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(chime.fileno(), warn_on_full_buffer=False)
-        self._chime = chime
+        signal.set_wakeup_fd(wakeup.fileno(), warn_on_full_buffer=False)
+        self._wakeup = wakeup
 
     def serve(self) -> None:
-        """Obey the runner until its end of the line closes; whatever ends this, nobody is left behind."""
+        """Handle requests until the runner's socket closes; end all descendants, also after an error."""
         try:
             while True:
-                ready, _, _ = select.select([self._line, self._chimes], [], [], self._next_rung_in())
-                if self._chimes in ready:
-                    self._chimes.recv(4_096)
-                if self._line in ready and not self._obey():
+                ready, _, _ = select.select([self._line, self._wakeups], [], [], self._next_signal_in())
+                if self._wakeups in ready:
+                    self._wakeups.recv(4_096)
+                if self._line in ready and not self._handle_requests():
                     return
-                self._climb()
-                self._collect()
+                self._send_due_signals()
+                self._reap_children()
         finally:
             end_descendants(os.getpid())
 
-    def _obey(self) -> bool:
+    def _handle_requests(self) -> bool:
         try:
             data = self._line.recv(1 << 16)
-        except ConnectionResetError:  # a runner that died with a report of ours unread
+        except ConnectionResetError:  # the runner died with an unread report
             return False
         *requests, self._inbox = (self._inbox + data).split(b"\n")
         for request in requests:
@@ -158,7 +158,7 @@ class _Supervisor:
         except OSError as error:
             self._report(NotStarted(errno=error.errno or 0, message=error.strerror or str(error)))
             return
-        self._ladder.clear()
+        self._signals.clear()
         self._report(Started(pid=self._agent))
 
     def _order(self, what: str) -> None:
@@ -166,34 +166,34 @@ class _Supervisor:
             return
         now = time.monotonic()
         match what:
-            case "stop" if not self._ladder:
-                self._ladder = [
+            case "stop" if not self._signals:
+                self._signals = [
                     (now, signal.SIGINT),
                     (now + ASK_S, signal.SIGTERM),
                     (now + ASK_S + TERM_S, signal.SIGKILL),
                 ]
             case "kill":
-                self._ladder = [(now, signal.SIGKILL)]
+                self._signals = [(now, signal.SIGKILL)]
             case "pause":
                 signal_descendants(os.getpid(), signal.SIGSTOP)
             case "resume":
                 signal_descendants(os.getpid(), signal.SIGCONT)
 
-    def _next_rung_in(self) -> float | None:
-        return max(0.0, self._ladder[0][0] - time.monotonic()) if self._ladder else None
+    def _next_signal_in(self) -> float | None:
+        return max(0.0, self._signals[0][0] - time.monotonic()) if self._signals else None
 
-    def _climb(self) -> None:
-        while self._agent is not None and self._ladder and self._ladder[0][0] <= time.monotonic():
-            signum = self._ladder.pop(0)[1]
+    def _send_due_signals(self) -> None:
+        while self._agent is not None and self._signals and self._signals[0][0] <= time.monotonic():
+            signum = self._signals.pop(0)[1]
             if signum == signal.SIGINT:
                 with suppress(ProcessLookupError):
-                    os.kill(self._agent, signum)  # asked: only the agent, which knows its own tools best
+                    os.kill(self._agent, signum)  # only the agent, which ends its own tools best
                     os.kill(self._agent, signal.SIGCONT)
             else:
                 signal_descendants(os.getpid(), signum, signal.SIGCONT)
 
-    def _collect(self) -> None:
-        """Reap who is gone; when it is the agent, end what it left and report."""
+    def _reap_children(self) -> None:
+        """Reap ended children; after the agent, end its descendants and report."""
         while self._agent is not None:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -212,32 +212,32 @@ class _Supervisor:
 
 
 def _start(spawn: Spawn) -> int:
-    """Start an agent in a session of its own; raise OSError if its program cannot run.
+    """Start an agent in its own session; raise OSError if its program cannot run.
 
-    By hand and not with subprocess: only here the child can ask to die with this process before it runs the program.
+    Not with subprocess: the child must ask to die with this process before it runs the program.
     """
-    errors, tell = os.pipe()
+    errors, report = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             _become(spawn)
         except OSError as error:
             what = os.fsdecode(error.filename or spawn.argv[0])
-            os.write(tell, f"{error.errno or 0} {error.strerror}: {what}".encode("utf-8", "replace"))
+            os.write(report, f"{error.errno or 0} {error.strerror}: {what}".encode("utf-8", "replace"))
         finally:
             os._exit(127)
-    os.close(tell)
+    os.close(report)
     with os.fdopen(errors, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
-    if said:
+        failure = pipe.read().decode("utf-8", "replace")
+    if failure:
         os.waitpid(pid, 0)
-        errno, _, message = said.partition(" ")
+        errno, _, message = failure.partition(" ")
         raise OSError(int(errno), message)
     return pid
 
 
 def _become(spawn: Spawn) -> None:
-    """Turn this forked child into the agent."""
+    """Replace this forked child with the agent."""
     os.setsid()
     if sys.platform == "linux":
         signal_me_when_parent_dies(signal.SIGKILL)

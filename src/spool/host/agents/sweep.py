@@ -1,7 +1,7 @@
-"""Finds and ends every descendant of a process, however it tried to get away.
+"""Finds and ends every descendant of a process, even one that has detached itself.
 
-A process group is not enough: a child that forks twice and starts a session of its own leaves it. With the ancestor a
-child subreaper, such orphans come back to it, so walking down from there misses nobody.
+A process group is not enough: a child that forks twice and starts a session leaves it. If the ancestor is a child
+subreaper, such orphans become its children, so a walk down from there misses none.
 """
 
 import ctypes
@@ -20,33 +20,33 @@ _LINUX = sys.platform == "linux"
 _LIBC = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 
 POLITE_S = 0.3
-"""Between TERM and KILL for what an agent left behind. The agent itself has had its whole ladder before."""
+"""Seconds between SIGTERM and SIGKILL for an agent's leftovers. The agent itself has already been stopped."""
 GIVE_UP_S = 1.0
-"""After the first KILL. What lives then is another user's, by sudo for example, or hangs in the kernel."""
+"""Seconds after the first SIGKILL. A survivor runs as another user, by sudo for example, or hangs in the kernel."""
 
 
 class Swept(NamedTuple):
-    """What a sweep found."""
+    """The result of a sweep."""
 
     found: int
     left: tuple[int, ...] = ()
-    """Processes that cannot be ended."""
+    """Processes that cannot be killed."""
 
 
 def become_subreaper() -> None:
-    """Let orphaned descendants of this process become its children."""
+    """Make orphaned descendants of this process its children."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def signal_me_when_parent_dies(signum: int) -> None:
-    """Have the kernel send this process a signal when the thread that made it ends."""
+    """Have the kernel send this process a signal when the thread that created it ends."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
 
 
 def descendants(root: int) -> dict[int, str]:
-    """Return the pids below a process, each with its start time."""
+    """Return the pids of a process's descendants, each with its start time."""
     if not _LINUX:
         return _descendants_by_psutil(root)
     children: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
@@ -66,7 +66,7 @@ def descendants(root: int) -> dict[int, str]:
 
 
 def signal_descendants(root: int, *signals: int) -> int:
-    """Send signals to every descendant; return how many there were."""
+    """Send signals to every descendant; return their number."""
     found = descendants(root)
     for pid, started in found.items():
         for signum in signals:
@@ -75,7 +75,7 @@ def signal_descendants(root: int, *signals: int) -> int:
 
 
 def signal_exactly(pid: int, started: str, signum: int) -> bool:
-    """Signal a process only if it is still the one that started then; a pid alone proves nothing."""
+    """Signal a process if its start time still matches; a pid alone may have been reused."""
     from spool.host.runner.identity import start_time
 
     if not _LINUX:
@@ -100,7 +100,7 @@ def signal_exactly(pid: int, started: str, signum: int) -> bool:
 
 
 def end_descendants(root: int) -> Swept:
-    """End everything below this process: TERM and CONT, a moment's grace, KILL until nobody is left to wait for."""
+    """End every descendant: SIGTERM and SIGCONT, then SIGKILL after 0.3 s, repeated for up to 1 s."""
     if not _reap():
         return Swept(0)
     polite_until = time.monotonic() + POLITE_S
@@ -117,7 +117,7 @@ def end_descendants(root: int) -> Swept:
 
 
 def _reap() -> bool:
-    """Collect children that are gone; return whether any is left."""
+    """Reap ended children; return whether any are left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""Follows a growing file. Nothing is lost whatever writes it, and any number of readers can follow."""
+"""Follows a growing file, for any number of readers and without losing data."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ _REMEMBERED = 64
 
 
 class TailedFile:
-    """Reads on from where it was; notices when somebody cuts the file."""
+    """Reads a file from the last offset on, and detects truncation."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -34,8 +34,8 @@ class TailedFile:
         os.close(self._descriptor)
 
     def read(self) -> bytes:
-        """Return what follows, or nothing; after a cut, begin again at the start."""
-        if self._was_cut():
+        """Return the next bytes, if any; restart at the beginning after a truncation."""
+        if self._was_truncated():
             self.truncated = True
             self.offset, self._last = 0, b""
         data = os.pread(self._descriptor, _READ, self.offset)
@@ -43,13 +43,13 @@ class TailedFile:
         self._last = (self._last + data[-_REMEMBERED:])[-_REMEMBERED:]
         return data
 
-    def _was_cut(self) -> bool:
-        """Whether what was read last is gone; the file may have grown past it again since, so its size says little."""
+    def _was_truncated(self) -> bool:
+        """Whether the bytes read last have changed; the file may have grown again, so its size proves nothing."""
         return os.pread(self._descriptor, len(self._last), self.offset - len(self._last)) != self._last
 
     @property
     def size(self) -> int:
-        """How long the file is now."""
+        """The current size in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def end(self, size: int) -> bytes:
@@ -60,8 +60,8 @@ class TailedFile:
 class Notifier:
     """Becomes readable when a watched file grows: 0.1 ms with inotify, where a poll of 50 ms costs 0.2% of a core.
 
-    Where there is no inotify, `descriptor` is None and the reader's own slow poll has to do. Closing one takes the
-    kernel up to 20 ms, so whoever watches one file after the other keeps it.
+    Without inotify, `descriptor` is None and the reader has to poll. Closing takes the kernel up to 20 ms, so keep one
+    notifier for many files.
     """
 
     def __init__(self) -> None:
@@ -70,28 +70,28 @@ class Notifier:
             return
         self._libc = ctypes.CDLL(None, use_errno=True)
         descriptor = self._libc.inotify_init1(_IN_NONBLOCK_CLOEXEC)
-        if descriptor >= 0:  # else the user's limit of inotify instances is used up
+        if descriptor >= 0:  # else the user's limit of inotify instances is reached
             self.descriptor = descriptor
 
     @contextmanager
     def watching(self, *paths: Path) -> Iterator[None]:
-        """Watch some files for a while."""
+        """Watch files until the context exits."""
         watches = [self.watch(path) for path in paths]
         try:
             yield
         finally:
             for watch in watches:
                 if self.descriptor is not None:
-                    self._libc.inotify_rm_watch(self.descriptor, watch)  # one of a file that is gone is refused
+                    self._libc.inotify_rm_watch(self.descriptor, watch)  # fails for a deleted file
 
     def watch(self, path: Path) -> int:
-        """Watch a file for good."""
+        """Watch a file until `close`."""
         if self.descriptor is None:
             return -1
         return int(self._libc.inotify_add_watch(self.descriptor, os.fsencode(path), _IN_MODIFY))
 
     def drain(self) -> None:
-        """Forget the notices that have arrived."""
+        """Discard pending notifications."""
         if self.descriptor is not None:
             try:
                 while os.read(self.descriptor, 64 * struct.calcsize("iIII")):

@@ -1,1 +1,1 @@
-"""Git: the repository, its working trees, and what changed in them."""
+"""Git: the repository, its working trees and their changes."""

@@ -1,4 +1,4 @@
-"""Finds the working tree of a change, and makes one. Asked before a loop starts, so plain subprocesses will do."""
+"""Finds or creates a change's working tree, before a loop starts, so blocking subprocesses are fine."""
 
 import shlex
 import shutil
@@ -17,14 +17,14 @@ TIMEOUT_S = 30.0
 
 
 class KnownWorktree(msgspec.Struct, frozen=True):
-    """A worktree that wt-tools knows."""
+    """A worktree in the registry of wt-tools."""
 
     path: str = ""
     branch: str | None = None
 
 
 class KnownProject(msgspec.Struct, frozen=True):
-    """A project that wt-tools knows."""
+    """A project in the registry of wt-tools."""
 
     path: str = ""
     worktrees: dict[str, KnownWorktree] = {}
@@ -35,14 +35,14 @@ class _Projects(msgspec.Struct):
 
 
 def checkouts(directory: Path) -> list[Checkout]:
-    """Return the working trees of the repository around a directory; none where there is no repository."""
+    """Return the working trees of the repository around a directory; none outside a repository."""
     try:
-        told = git("worktree", "list", "--porcelain", "-z", directory=directory)
+        listed = git("worktree", "list", "--porcelain", "-z", directory=directory)
     except (CommandFailed, FileNotFoundError, NotADirectoryError):
         return []
     found = []
     repository = ""
-    for number, record in enumerate(told.rstrip("\0").split("\0\0")):
+    for number, record in enumerate(listed.rstrip("\0").split("\0\0")):
         fields = dict(line.partition(" ")[::2] for line in record.split("\0"))
         path = Path(fields.get("worktree", ""))
         repository = repository or path.name.removesuffix(".git") or path.parent.name
@@ -53,7 +53,7 @@ def checkouts(directory: Path) -> list[Checkout]:
 
 
 def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Checkout:
-    """Return the one working tree of a change: of the repository around `here`, else of any known project."""
+    """Return the only working tree of a change: in the repository around `here`, else in any known project."""
     found = _candidates(change_id, here) or _elsewhere(change_id, projects)
     if len(found) == 1:
         return found[0]
@@ -62,13 +62,13 @@ def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Ch
         raise UsageError(f"'{change_id}' has more than one worktree:{listed}", hint=Hint.CHOOSE_PATH)
     name = f"{_repository_name(here)}-wt-{change_id}"
     raise NoWorktree(
-        f"there is no worktree for '{change_id}'",
-        hint=f"make one: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
+        f"no worktree for '{change_id}'",
+        hint=f"create one: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
     )
 
 
 def checkout_at(path: Path) -> Checkout:
-    """Return the working tree that holds a path."""
+    """Return the working tree that contains a path."""
     try:
         top = git("rev-parse", "--show-toplevel", directory=path).strip("\n")
     except (CommandFailed, FileNotFoundError, NotADirectoryError):
@@ -80,14 +80,14 @@ def checkout_at(path: Path) -> Checkout:
 
 
 def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str) -> Checkout:
-    """Make a worktree for a change beside the main one, on its branch, with the files that git does not carry over."""
+    """Create a change's worktree beside the main one, on its branch, and copy the files that match `copy`."""
     known = checkouts(here)
     if not known:
-        raise UsageError(f"{here} is not in a git working tree", hint="run it in the project")
+        raise UsageError(f"{here} is not in a git working tree", hint="run this in a git repository")
     main = Path(known[0].path)
     path = main.parent / folders_for(change_id, known[0].repository)[0]
     if path.exists():
-        raise UsageError(f"{path} is there already", hint="use it as it is, or remove it")
+        raise UsageError(f"{path} already exists", hint="use it, or remove it")
     branch = _existing_branch(change_id, main)
     words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
@@ -100,7 +100,7 @@ def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str
 
 
 def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
-    """Return the projects that wt-tools knows; a file that is not there, or not its own, tells of none."""
+    """Return the projects in the registry of wt-tools; none if the file is missing or invalid."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=_Projects).projects
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -108,19 +108,19 @@ def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
 
 
 def wt_tools_file() -> Path:
-    """Return where wt-tools keeps its projects."""
+    """Return the path of wt-tools' registry."""
     import platformdirs
 
     return platformdirs.user_config_path("wt-tools") / "projects.json"
 
 
 def common_dir(directory: Path) -> Path:
-    """Return the directory that all working trees of a repository share."""
+    """Return the git directory that all working trees of a repository share."""
     return Path(git("rev-parse", "--path-format=absolute", "--git-common-dir", directory=directory).strip("\n"))
 
 
 def git(*words: str, directory: Path, quietly: bool = True) -> str:
-    """Ask git and insist on success; `quietly` runs no hook of the user's."""
+    """Run git and return its output; raise unless it succeeds. `quietly` disables the user's hooks."""
     try:
         done = subprocess.run(
             ["git", *(QUIET if quietly else ()), *words],
@@ -143,7 +143,7 @@ def _candidates(change_id: str, directory: Path) -> list[Checkout]:
 
 
 def _clones(change_id: str, parent: Path, repository: str) -> Iterator[Checkout]:
-    """Give clones beside the repository that bear its name. A bare `<id>` there may be anybody's, and is not taken."""
+    """Yield clones beside the repository that carry its name; a folder called just `<id>` may be unrelated."""
     for name in folders_for(change_id, repository)[:2]:
         if (parent / name / ".git").exists():
             yield Checkout(path=str(parent / name), repository=repository)
@@ -178,11 +178,11 @@ def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def _set_up(command: str, directory: Path) -> None:
-    """Run the user's own command line, exactly as they wrote it."""
+    """Run the user's own command line verbatim."""
     done = subprocess.run(["/bin/sh", "-c", command], cwd=directory, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise CommandFailed(
-            f"the set-up command ended with code {done.returncode}", hint=f"the worktree is in {directory}"
+            f"the setup command exited with code {done.returncode}", hint=f"the worktree is in {directory}"
         )
 
 

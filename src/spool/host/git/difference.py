@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and what has changed since, told without touching it or the working tree."""
+"""Compares and exports checkpoints, without touching them or the working tree."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ from spool.host.git.checkpoints.shadow import worktree_key
 from spool.host.git.repository import Repository, ask_git, git_environment
 
 _LINES = 20_000
-"""How much of a patch is told; the rest is counted."""
+"""Changed lines to show as patches; the rest is only counted."""
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """What has become of one file; None where lines cannot be counted."""
+    """A changed file; the counts are None for a binary file."""
 
     path: str
     added: int | None
@@ -37,13 +37,13 @@ async def compare(repository: Repository, tree: str, until: str = "", *, timeout
         rows = [row.split("\t", 2) for row in (await git(*_DIFF, "--numstat", "-z", *trees)).split("\0")]
         counted = [(row[2], _number(row[0]), _number(row[1])) for row in rows if len(row) == 3]
         shown = _within(counted)
-        told = await git(*_DIFF, *trees, "--", *shown) if shown else ""
-    patches = dict(zip(shown, _split(told), strict=False))
+        patch = await git(*_DIFF, *trees, "--", *shown) if shown else ""
+    patches = dict(zip(shown, _split(patch), strict=False))
     return [FileChange(path, added, removed, patches.get(path, "")) for path, added, removed in counted]
 
 
 async def copy_out(repository: Repository, tree: str, folder: Path, *paths: str, timeout_s: float) -> None:
-    """Write a part of a checkpoint's tree to a folder."""
+    """Write some paths of a checkpoint's tree to a folder."""
     async with _shadow(repository, timeout_s) as git:
         await git("read-tree", tree)
         names = await git("ls-files", "-z", "--", *paths)
@@ -55,7 +55,7 @@ _Git = Callable[..., Awaitable[str]]
 
 @asynccontextmanager
 async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Git]:
-    """Ask the shadow, by an index of our own: the runner may be using the shadow's."""
+    """Yield git on the shadow repository with a separate index: the runner may be using the shadow's."""
     shadow = repository.spool_dir / "shadow" / worktree_key(repository.top)
     with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
         index = Path(folder) / "index"
@@ -70,14 +70,14 @@ async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Gi
 
         async def git(*words: str, stdin: bytes = b"") -> str:
             options = ("-c", "core.bigFileThreshold=256k")
-            told = await ask_git(*options, *words, directory=repository.top, timeout_s=timeout_s, env=env, stdin=stdin)
-            return told.output.decode("utf-8", "surrogateescape")
+            done = await ask_git(*options, *words, directory=repository.top, timeout_s=timeout_s, env=env, stdin=stdin)
+            return done.output.decode("utf-8", "surrogateescape")
 
         yield git
 
 
 def _within(counted: list[tuple[str, int | None, int | None]]) -> list[str]:
-    """Return the files whose patches are shown, as many as there is room for."""
+    """Return the files whose patches fit into `_LINES`."""
     shown, lines = [], 0
     for path, added, removed in counted:
         size = (added or 0) + (removed or 0)
@@ -88,7 +88,7 @@ def _within(counted: list[tuple[str, int | None, int | None]]) -> list[str]:
 
 
 def _split(patch: str) -> list[str]:
-    """Return the patch of each file; content never begins a line with `diff`, and a new link has two."""
+    """Return the patch of each file; no content line starts with `diff`, and a file that becomes a link has two."""
     parts = [f"diff {part}" for part in f"\n{patch}".split("\ndiff ")[1:]]
     return ["\n".join(same) for _, same in groupby(parts, key=lambda part: part.partition("\n")[0])]
 

@@ -1,4 +1,4 @@
-"""Tells which commits an iteration made, by HEAD before and after."""
+"""Lists the commits of an iteration, from HEAD before and after it."""
 
 from spool.host.command import run_command
 from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
@@ -14,7 +14,7 @@ class GitHeads:
         self._timeout_s = timeout_s
 
     async def head(self) -> str:
-        """Return the commit that is checked out; nothing where there is none yet."""
+        """Return the checked-out commit; empty before the first commit."""
         done = await run_command(
             ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"],
             directory=self._top,
@@ -24,11 +24,11 @@ class GitHeads:
         return "" if done.exit_code else done.text
 
     async def commits(self, before: str, after: str) -> tuple[str, ...]:
-        """Return the commits that `after` has and `before` has not, the oldest first."""
+        """Return the commits in `after` but not in `before`, oldest first."""
         if not after:
             return ()
         known = [f"^{before}"] if before else []
-        told = await ask_git(
+        listed = await ask_git(
             "rev-list", f"--max-count={_LISTED}", after, *known, directory=self._top, timeout_s=self._timeout_s
         )
-        return tuple(reversed(told.text.split()))
+        return tuple(reversed(listed.text.split()))

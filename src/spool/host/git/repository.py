@@ -1,4 +1,4 @@
-"""Git, asked in a way that runs nothing of the user's: no hook, no filter, no monitor, no prompt."""
+"""Runs git without the user's hooks, filters, file system monitor and prompts."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", 
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """A git working tree, and where its shared part lives."""
+    """A git working tree and its git directories."""
 
     top: Path
     git_dir: Path
@@ -29,23 +29,23 @@ class Repository(msgspec.Struct, frozen=True):
 
     @property
     def main(self) -> Path:
-        """The repository's main directory, which names the project: that of its first working tree."""
+        """The first working tree, or the bare repository, which names the project."""
         return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
 
     @property
     def spool_dir(self) -> Path:
-        """Where Spool keeps what must survive `git clean -fdx`."""
+        """Spool's folder for data that must survive `git clean -fdx`."""
         return self.common_dir / "spool"
 
 
 class NoRepository(msgspec.Struct, frozen=True):
-    """Why git cannot help here."""
+    """Why there is no usable repository."""
 
     why: str
 
 
 def git_environment(**added: str) -> dict[str, str]:
-    """Return the environment for a git of ours: the user's, but bound to no other repository and in plain English."""
+    """Return the user's environment without variables that select a repository, with git's messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _LOCAL}
     return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **added}
 
@@ -53,14 +53,14 @@ def git_environment(**added: str) -> dict[str, str]:
 async def ask_git(
     *words: str | Path, directory: Path, timeout_s: float, env: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> Completed:
-    """Run git and insist on success."""
+    """Run git; raise unless it succeeds."""
     return await checked(
         ["git", *QUIET, *words], directory=directory, timeout_s=timeout_s, env=env or git_environment(), stdin=stdin
     )
 
 
 async def find_repository(directory: Path, *, timeout_s: float) -> Repository | NoRepository:
-    """Return the repository around a directory. Plain git is asked, so that its refusals are obeyed."""
+    """Return the repository around a directory, as found by git itself, so that its refusals apply."""
     try:
         found = await run_command(
             [
@@ -77,6 +77,6 @@ async def find_repository(directory: Path, *, timeout_s: float) -> Repository | 
         return NoRepository(one_line(found.errors.decode("utf-8", "replace")) or "this is not a git repository")
     answers = found.text.split("\n")
     if len(answers) != 4:
-        return NoRepository("its path has a line break in it, and git's answer cannot be told apart")
+        return NoRepository("its path contains a line break, so git's output is ambiguous")
     top, git_dir, common_dir, object_format = answers
     return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)

@@ -1,4 +1,4 @@
-"""Tells the engine what an iteration changed, and commits its work."""
+"""Reports an iteration's changes to the engine and commits its work."""
 
 import asyncio
 import os
@@ -34,11 +34,11 @@ class GitWorktree:
         self._marked: _Mark | None = None
 
     async def mark(self) -> None:
-        """Remember the tree as it is now."""
+        """Record the current tree."""
         self._marked = await self._mark()
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
-        """Return what changed since the last mark, and mark anew."""
+        """Return the changes since the last mark, and mark again."""
         before, self._marked = self._marked, await self._mark()
         if before is None:
             return None
@@ -54,7 +54,7 @@ class GitWorktree:
         )
 
     async def _mark(self) -> _Mark:
-        """Return the tree, and where the submodules and clones in it stand: their files are not in the tree."""
+        """Return the tree, and the HEADs of submodules and clones in it, whose files it does not include."""
         recording = await self._recorder.record()
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
@@ -68,10 +68,10 @@ class GitWorktree:
         return _Mark(tree=recording.tree, heads=heads)
 
     async def commit(self, message: str) -> str | None:
-        """Commit all but Spool's own files, as the user would: with their identity, their hooks and their filters."""
+        """Commit everything but Spool's own files, with the user's identity, hooks and filters."""
         for name in _UNFINISHED:
             if (self._repository.git_dir / name).exists():
-                raise CommandFailed(f"not committed: the repository is in the middle of something ({name})")
+                raise CommandFailed(f"not committed: a git operation is in progress ({name})")
         top = self._repository.top
         await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state")
         if not await self._staged():
@@ -81,14 +81,14 @@ class GitWorktree:
         return head.text
 
     async def _staged(self) -> bool:
-        told = await ask_git(
+        staged = await ask_git(
             "diff", "--cached", "--name-only", "--no-ext-diff",
             directory=self._repository.top, timeout_s=self._timeout_s,
         )  # fmt: skip
-        return bool(told.text)
+        return bool(staged.text)
 
     async def _as_user(self, *words: str) -> None:
-        """Run git; while another git holds the index, an editor's for example, try again for a moment."""
+        """Run git with the user's hooks; while another git, an editor's for example, holds the index, retry for 2 s."""
         top = self._repository.top
         for pause_s in (*_LOCKED_PAUSES_S, None):
             try:
@@ -101,15 +101,15 @@ class GitWorktree:
 
 
 class PlainFolder:
-    """A working directory without git: nothing can be told of changes, and nothing committed."""
+    """A working directory without git: changes are unknown, and nothing is committed."""
 
     async def mark(self) -> None:
-        """There is nothing to remember."""
+        """Do nothing."""
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
-        """Say that nothing can be told."""
+        """Return None: changes are unknown."""
         return None
 
     async def commit(self, message: str) -> str | None:  # noqa: ARG002 - the protocol's signature
-        """There is nowhere to commit to."""
+        """Return None: nothing is committed."""
         return None

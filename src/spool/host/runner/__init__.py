@@ -1,1 +1,1 @@
-"""Runner processes: which one is meant, whether it lives, and how to end it."""
+"""Runner processes: identity, liveness and termination."""

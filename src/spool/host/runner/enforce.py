@@ -1,7 +1,7 @@
-"""Ends a runner that may not want to end: `python -m spool.host.runner.enforce PID START_TIME`.
+"""Ends a runner that may not respond: `python -m spool.host.runner.enforce PID START_TIME`.
 
-A person who forces the screen shut does not wait for this. The runner is asked once more, which kills its agent at
-once and lets it write down what happened; one that does not leave is killed, and its supervisor ends the agent.
+It runs in the background after the user forces the screen to close. A second SIGTERM makes the runner kill its agent
+and record the outcome; if the runner is still there after 2 s, it is killed, and its supervisor ends the agent.
 """
 
 import signal
@@ -15,8 +15,8 @@ _GRACE_S = 2.0
 
 
 def enforce(pid: int, started: str) -> None:
-    """Ask, wait a little, kill."""
-    for signum in (signal.SIGTERM, signal.SIGTERM, signal.SIGCONT):  # the second request is the one that forces
+    """Send SIGTERM twice, wait 2 s, send SIGKILL."""
+    for signum in (signal.SIGTERM, signal.SIGTERM, signal.SIGCONT):  # the second one makes it kill its agent
         signal_exactly(pid, started, signum)
         time.sleep(0.05)
     give_up_at = time.monotonic() + _GRACE_S

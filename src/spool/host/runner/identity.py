@@ -1,4 +1,4 @@
-"""Tells this process, and whether a recorded one still lives, by more than a pid."""
+"""Identifies runners by more than a pid, and checks whether a recorded one is alive."""
 
 import os
 from functools import cache
@@ -14,14 +14,14 @@ def this_runner() -> Runner:
 
 
 def is_alive(runner: Runner) -> bool:
-    """Whether that very process still runs here: same boot, same start, and no zombie."""
+    """Whether this exact process is still running: same boot, same start time, not a zombie."""
     if runner.pid <= 1 or runner.boot_id != boot_id() or not runner.start_time:
         return False
     return start_time(runner.pid) == runner.start_time
 
 
 def start_time(pid: int) -> str | None:
-    """Return when a process started, in the system's own units; None if there is none, or only its zombie."""
+    """Return a process's start time in the system's own units; None if it is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -31,7 +31,7 @@ def start_time(pid: int) -> str | None:
 
 
 def _start_time_by_ps(pid: int) -> str | None:
-    """Ask ps where there is no /proc; psutil would do, but costs start-up for one figure."""
+    """Return the start time from ps, without /proc; importing psutil for one value slows start-up."""
     import subprocess
 
     answer = subprocess.run(
@@ -42,7 +42,7 @@ def _start_time_by_ps(pid: int) -> str | None:
 
 @cache
 def boot_id() -> str:
-    """Return what tells one boot of this machine from another."""
+    """Return an identifier of the machine's current boot."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Ends a runner that is proved to be ours, from outside: asks, waits, insists."""
+"""Stops a verified runner from another process: SIGTERM, SIGTERM again, SIGKILL."""
 
 import os
 import select
@@ -10,17 +10,17 @@ from spool.host.agents.sweep import signal_exactly
 from spool.host.runner.identity import is_alive
 
 ASKED_S = 8.0
-"""After the first SIGTERM: the agent's own ladder takes up to three seconds, the record of the iteration some more."""
+"""Seconds after the first SIGTERM: stopping the agent takes up to 3 s, recording the iteration a little more."""
 FORCED_S = 4.0
-"""After the second SIGTERM, which forces the runner to kill its agent."""
+"""Seconds after the second SIGTERM, which makes the runner kill its agent."""
 KILLED_S = 2.0
-"""After SIGKILL: the runner's supervisor ends what is left within this time."""
-_LADDER = ((signal.SIGTERM, ASKED_S), (signal.SIGTERM, FORCED_S), (signal.SIGKILL, KILLED_S))
+"""Seconds after SIGKILL, in which the supervisor ends the remaining processes."""
+_STEPS = ((signal.SIGTERM, ASKED_S), (signal.SIGTERM, FORCED_S), (signal.SIGKILL, KILLED_S))
 
 
 def stop_runner(runner: Runner) -> bool:
-    """Stop a runner and wait for its end; return whether it is gone. One that is gone already is left alone."""
-    for signum, patience_s in _LADDER:
+    """Stop a runner that is still alive and wait for it; return whether it is gone."""
+    for signum, patience_s in _STEPS:
         if not is_alive(runner):
             return True
         signal_exactly(runner.pid, runner.start_time, signum)
@@ -30,13 +30,13 @@ def stop_runner(runner: Runner) -> bool:
 
 
 def wait_for_end(runner: Runner, seconds: float) -> bool:
-    """Wait until that process is gone; return whether it is."""
+    """Wait up to `seconds` for a runner to exit; return whether it has."""
     try:
         handle = os.pidfd_open(runner.pid)
     except (OSError, AttributeError):
         return _poll(runner, seconds)
     try:
-        if not is_alive(runner):  # the pid may belong to another by now
+        if not is_alive(runner):  # the pid may have been reused
             return True
         return bool(select.select([handle], [], [], seconds)[0])
     finally:

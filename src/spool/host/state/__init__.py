@@ -1,1 +1,1 @@
-"""Everything Spool keeps on disk: files, locks, the journal, the store, the registry."""
+"""Spool's data on disk: files, locks, the journal, the store, the registry."""

@@ -1,4 +1,4 @@
-"""Reads settings from where people keep them: the user's file, the project's, the environment."""
+"""Reads settings from the project's file, the user's file and the environment."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +10,14 @@ PROJECT_FILE = ".spool/config.toml"
 
 
 def user_file() -> Path:
-    """Return where the user's own settings are."""
+    """Return the path of the user's settings."""
     import platformdirs
 
     return platformdirs.user_config_path("spool") / "config.toml"
 
 
 def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer]:
-    """Return the layers in rising order: project, user, environment."""
+    """Return the layers by rising precedence: project, user, environment."""
     files = [root / PROJECT_FILE] if root else []
     layers = [layer for path in (*files, user_file()) if (layer := _file(path))]
     given = {name: environment[_variable(name)] for name in NAMES if environment.get(_variable(name))}

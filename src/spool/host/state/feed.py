@@ -1,4 +1,4 @@
-"""A loop's journal and logs for a reader that comes at any time, reads from the beginning, and looks back at will."""
+"""Reads a loop's journal and logs: from the start, as they grow, and any earlier part again."""
 
 import asyncio
 import os
@@ -12,30 +12,30 @@ from spool.domain.events import Event
 from spool.host.agents.tail import Notifier
 
 _READ = 1 << 16
-"""About two hundred events: reading and decoding them takes half a millisecond."""
+"""About 200 events, which take 0.5 ms to read and decode."""
 _TICK_S = 0.25
 _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 Row = tuple[int, int, Event]
-"""Where an event begins and ends in the journal, and the event."""
+"""An event's start and end offsets in the journal, and the event."""
 
 
 class JournalFeed:
-    """Follows a journal that may not be there yet."""
+    """Follows a journal that may not exist yet."""
 
     def __init__(self, folder: Path, alive: Callable[[], bool], ready: Callable[[], bool] = lambda: True) -> None:
         self._path = folder / "journal.jsonl"
         self._logs = folder / "logs"
         self._alive = alive
         self._ready = ready
-        """Whether the journal is the runner's: one that begins anew puts the old one aside first."""
+        """Whether the journal is the runner's: a fresh run sets the old one aside first."""
         self._descriptor: int | None = None
         self._notifier: Notifier | None = None
         self.offset = 0
         self.size = 0
 
     async def next(self) -> tuple[list[Row], bool]:
-        """Return the next events, and whether the runner is gone and nothing more will come."""
+        """Return the next events, and whether the runner is gone and none will follow."""
         was_alive = await asyncio.to_thread(self._alive)
         rows = await asyncio.to_thread(self._read)
         if rows:
@@ -46,19 +46,19 @@ class JournalFeed:
         return [], False
 
     async def page(self, start: int, stop: int) -> list[Row]:
-        """Return the events of a part of the journal."""
+        """Return the events between two offsets of the journal."""
         return await asyncio.to_thread(lambda: list(_rows(self._part(start, stop), start)))
 
     async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return how much an agent has printed: on standard error, and on standard output."""
+        """Return the bytes printed so far on standard error and on standard output."""
         return await asyncio.to_thread(lambda: (self._log_size(iteration, "err"), self._log_size(iteration, "out")))
 
     async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of what an agent has printed, on `err` or `out`."""
+        """Return a part of an agent's output; `stream` is `err` or `out`."""
         return await asyncio.to_thread(self._log_part, iteration, stream, start, stop)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -67,7 +67,7 @@ class JournalFeed:
             self._notifier = None
 
     def _read(self) -> list[Row]:
-        """Read on to the last finished line; an event may be longer than what is read at once."""
+        """Read to the last complete line; an event may be longer than one read."""
         if self._descriptor is None and not self._open():
             return []
         assert self._descriptor is not None  # noqa: S101 - it was opened just now
@@ -81,7 +81,7 @@ class JournalFeed:
         finished = data[: data.rfind(b"\n") + 1]
         rows = list(_rows(finished, self.offset))
         self.offset += len(finished)
-        # Lines that this version does not know are passed over, but not waited for.
+        # Skip lines that this version does not know, without waiting.
         return rows if rows or not finished else self._read()
 
     def _open(self) -> bool:
@@ -98,7 +98,7 @@ class JournalFeed:
         return os.pread(self._descriptor, stop - start, start)
 
     async def _wait(self) -> None:
-        """Wait until the journal grows; without inotify, or without a journal yet, for a moment."""
+        """Wait until the journal grows; without inotify or a journal, for 50 ms."""
         if self._notifier is None and self._descriptor is not None:
             self._notifier = Notifier()
             self._notifier.watch(self._path)

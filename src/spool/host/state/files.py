@@ -1,4 +1,4 @@
-"""Files that are old or new, never torn, and never readable by others."""
+"""Writes files atomically, durably and for this user only."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _TAIL = 1 << 20
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, all for this user only."""
+    """Create a folder and its parents, for this user only."""
     if path.is_dir():
         return
     make_folder(path.parent)
@@ -22,7 +22,7 @@ def make_folder(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file so that a reader, or a power cut, finds the old content or the new."""
+    """Replace a file atomically: readers, also after a power cut, find the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with naming(path):
         try:
@@ -38,14 +38,14 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what writers that were killed in the middle of `replace_file` left; call it as the only writer."""
+    """Remove the temporary files of writers killed inside `replace_file`; call it as the only writer."""
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
             path.unlink()
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Add one line to an append-only file, durably. A torn last line, left by a crash, is ended first."""
+    """Append one line to a file durably, after ending a last line that a crash has torn."""
     new = not path.exists()
     with naming(path), opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
         size = os.fstat(descriptor).st_size
@@ -57,7 +57,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Give the finished lines of an append-only file; an unfinished last one is not there yet."""
+    """Yield the complete lines of an append-only file, without an unfinished last one."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         for line in file:
             if line.endswith(b"\n"):
@@ -65,12 +65,12 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def last_lines(path: Path, count: int) -> list[bytes]:
-    """Return the last finished lines of a file without reading all of it."""
+    """Return the last complete lines of a file without reading all of it."""
     try:
         with path.open("rb") as file:
             start, step = file.seek(0, os.SEEK_END), _TAIL
             lines: list[bytes] = []
-            # Further back while there are too few: a record may list two hundred long names.
+            # Read further back while lines are missing: a record may list 200 long names.
             while start and len(lines) <= count:
                 start, step = max(0, start - step), 2 * step
                 file.seek(start)
@@ -81,21 +81,21 @@ def last_lines(path: Path, count: int) -> list[bytes]:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything: a signal or a nearly full disk may make `write` take less."""
+    """Write all bytes; `write` may take fewer after a signal or on a nearly full disk."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync_folder(path: Path) -> None:
-    """Make a rename or a new name in this folder survive a power cut."""
+    """Make renames and new files in this folder survive a power cut."""
     with opened(path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         os.fsync(descriptor)
 
 
 @contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
-    """Open a file of ours, for this user only. A link is refused: a repository could lead us out of its tree by one."""
+    """Open a file for this user only. Refuse links: a repository could redirect writes out of its tree."""
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
         yield descriptor
@@ -105,7 +105,7 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Say which file an error is about: a failed `write` or `fsync` knows only a number."""
+    """Add the path to an error: a failed `write` or `fsync` knows only a descriptor."""
     try:
         yield
     except OSError as error:

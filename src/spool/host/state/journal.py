@@ -1,4 +1,4 @@
-"""The append-only log of events, one JSON object a line. The runner writes it; every view is a reader of it."""
+"""The append-only log of events, one JSON object per line. The runner writes it; every view reads it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,21 +29,21 @@ class JournalWriter:
         self._now = now
         self._seq = 0
         self.offset = os.fstat(self._descriptor).st_size
-        # A crash may have torn the last line; it is ended, so that only it is lost.
+        # A crash may have torn the last line; ending it loses only that line.
         self._torn = self.offset > 0 and os.pread(self._descriptor, 1, self.offset - 1) != b"\n"
 
     def emit(self, event: Event) -> None:
-        """Write one event; readers see it at once."""
+        """Append one event; readers see it immediately."""
         self._seq += 1
         stamped = msgspec.structs.replace(event, at=self._now(), seq=self._seq, run_id=self._run_id)
         line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
-        self._torn = True  # until all of it is written: a full disk takes half a line
+        self._torn = True  # until the whole line is written: a full disk may take half of it
         with naming(self._path):
             write_all(self._descriptor, line)
         self._torn = False
 
     def has_ended(self, iteration: int) -> bool:
-        """Whether the end of an iteration is among the last events."""
+        """Whether the last 4 MiB of events include the end of an iteration."""
         size = os.fstat(self._descriptor).st_size
         tail = os.pread(self._descriptor, _TAIL, max(0, size - _TAIL))
         return any(
@@ -53,7 +53,7 @@ class JournalWriter:
         )
 
     def close(self) -> None:
-        """Make what was written durable."""
+        """Sync the journal to disk and close it."""
         try:
             with naming(self._path):
                 os.fsync(self._descriptor)
@@ -62,7 +62,7 @@ class JournalWriter:
 
 
 class JournalReader:
-    """Reads events from an offset on, as far as they are written."""
+    """Reads complete events from an offset on."""
 
     def __init__(self, path: Path, *, offset: int = 0) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -70,12 +70,12 @@ class JournalReader:
         self._rest: list[bytes] = []
 
     def read(self) -> Iterator[Event]:
-        """Give the events that have been written since the last call; a torn or unknown line is passed over."""
+        """Yield the events written since the last call; skip torn and unknown lines."""
         for line in self.lines():
             yield from _readable(line)
 
     def lines(self) -> Iterator[bytes]:
-        """Give the finished lines that have been written since the last call."""
+        """Yield the complete lines written since the last call."""
         while chunk := os.pread(self._descriptor, _READ, self._offset):
             self._offset += len(chunk)
             *finished, last = chunk.split(b"\n")
@@ -89,7 +89,7 @@ class JournalReader:
                 self._rest.append(last)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 

@@ -1,6 +1,6 @@
-"""Decides who runs: one `flock` per change and one per working tree.
+"""Allows one loop per change and per working tree, with one `flock` each.
 
-flock and not fcntl: an fcntl lock is lost when any descriptor of the file closes. Locks live under the git common
+flock, not fcntl: an fcntl lock is lost when any descriptor of the file closes. Locks live under the git common
 directory, because an agent may run `git clean -fdx`.
 """
 
@@ -21,11 +21,11 @@ from spool.host.runner.identity import is_alive
 from spool.host.state.files import FILE_MODE, make_folder
 from spool.host.state.records import encoded
 
-_LOOKS, _LOOK_S = 300, 0.01
+_ATTEMPTS, _PAUSE_S = 300, 0.01
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a lock, for the one who does not get it."""
+    """The holder of a lock, for the error message of a second runner."""
 
     runner: Runner
     run_id: str
@@ -37,7 +37,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
-    """Hold the locks of all places, or fail at once and name who has one."""
+    """Hold the locks of all places; raise LockedError, with the holder, if one is taken."""
     make_folder(folder)
     with ExitStack() as stack:
         for place in places:
@@ -59,12 +59,12 @@ def _one(path: Path, holder: Holder) -> Iterator[None]:
 
 
 def _take(descriptor: int) -> None:
-    """Take the lock, unless a living runner has it.
+    """Take the lock; raise if a living runner holds it.
 
-    A winner may not have written its name yet. And a runner that was killed while it started a command leaves its lock
-    to that child, until the child becomes another program.
+    Retry for 3 s: a new holder may not have written its name yet, and a runner killed while starting a command leaves
+    its lock to that child until the child calls exec.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
@@ -75,12 +75,12 @@ def _take(descriptor: int) -> None:
                 door=other.door,
                 change=other.change,
             )
-        time.sleep(_LOOK_S)
+        time.sleep(_PAUSE_S)
     raise LockedError("another loop is already running here")
 
 
 def _named(descriptor: int) -> Holder | None:
-    """Return who has the lock, unless the name is that of a runner that died with it."""
+    """Return the holder of a lock, unless that runner is dead."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):
         holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
         return holder if is_alive(holder.runner) else None

@@ -1,7 +1,7 @@
-"""Keeps `.claude/loop-state.json` and the terminal's pid beside it, for other tools to read.
+"""Maintains `.claude/loop-state.json` and the terminal's pid file beside it, for other tools to read.
 
-None of these files may show up in `git status`. The lines that hide them go into the repository's `info/exclude`: a
-`.gitignore` in `.claude/` may be the project's own and tracked, and a new one would be one more file to explain.
+The repository's `info/exclude` hides these files from `git status`: a `.gitignore` in `.claude/` may be tracked by the
+project, and a new one would be another untracked file.
 """
 
 import os
@@ -27,7 +27,7 @@ _EXCLUDED = (f"/{STATE}*", f"/{FOLDER}/.*.tmp", f"/{PID}", f"/{LOG}*")
 
 
 def hide_own_files(common_dir: Path) -> None:
-    """Hide the files of every worktree's loop from git, once, without touching anything that is tracked."""
+    """Hide the loop files of every worktree from git, without touching a tracked file."""
     path = common_dir / "info" / "exclude"
     known = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
     missing = [line for line in _EXCLUDED if line not in known]
@@ -40,13 +40,13 @@ def hide_own_files(common_dir: Path) -> None:
 
 
 def refuse_links(root: Path) -> None:
-    """Refuse a `.claude` that leads elsewhere: two worktrees would write each other's state."""
+    """Refuse a `.claude` that is a link: two worktrees would overwrite each other's state."""
     if (root / FOLDER).is_symlink():
         raise UsageError(f"{root / FOLDER} is a link", hint="Spool keeps its state there and does not follow links")
 
 
 def read_loop_file(root: Path) -> LoopFile | None:
-    """Return what the loop's file says; None without a file. An unreadable file is an error, never a default."""
+    """Return the loop file's content; None without a file. An unreadable file is an error, never a default."""
     path = root / STATE
     try:
         data = path.read_bytes()
@@ -57,24 +57,24 @@ def read_loop_file(root: Path) -> LoopFile | None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UnreadableState(f"{path} cannot be read: {error}") from None
     if found.schema > SCHEMA:
-        raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; this one does not touch it")
+        raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; the file is left unchanged")
     return found
 
 
 def write_loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> None:
-    """Replace the loop's file, durably; recreate its folder if somebody removed it."""
+    """Replace the loop file durably; recreate its folder if it was removed."""
     root = Path(loop.root)
     make_folder(root / FOLDER)
     replace_file(root / STATE, msgspec.json.format(encoded(loop_file(loop, iterations)), indent=2) + b"\n")
 
 
 def rewrite_loop_file(loop: LoopSummary) -> None:
-    """Write the loop's file anew from its history, after its runner is gone."""
+    """Rewrite the loop file from the history, after the runner is gone."""
     write_loop_file(loop, _iterations(loop))
 
 
 class LoopFileStore:
-    """Stands between a loop and its state folder, and keeps `.claude/loop-state.json` up to date."""
+    """Saves to a loop's state folder and keeps `.claude/loop-state.json` up to date."""
 
     def __init__(self, folder: StateFolder, loop: LoopSummary) -> None:
         self._folder = folder
@@ -87,13 +87,13 @@ class LoopFileStore:
         replace_file(root / PID, f"{loop.terminal_pid}\n".encode())
 
     def save(self, state: LoopState) -> None:
-        """Replace the current state, durably."""
+        """Replace the current state durably."""
         self._folder.save(state)
         self._loop = state
         write_loop_file(state, self._iterations)
 
     def append(self, record: IterationRecord) -> None:
-        """Add an iteration to the history, durably."""
+        """Append an iteration to the history durably."""
         self._folder.append(record)
         self._iterations = (*self._iterations, iteration_of(record, self._loop.criterion))
         write_loop_file(self._loop, self._iterations)
@@ -112,7 +112,7 @@ def _set_aside_unreadable(root: Path) -> None:
 
 
 def log_text(root: Path, text: str) -> None:
-    """Append to the log what the terminal shows besides the loop's own events."""
+    """Append terminal output other than the loop's events to the log."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with suppress(OSError):
         descriptor = os.open(root / LOG, flags, FILE_MODE)

@@ -1,4 +1,4 @@
-"""Turns values into JSON, whatever a file name or an environment has put into them."""
+"""Encodes values as JSON, even with invalid UTF-8 from file names or the environment."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def encoded(value: msgspec.Struct) -> bytes:
-    """Return a value as JSON. What is no UTF-8, such as a file name of another age, is told with replacement marks."""
+    """Return a value as JSON; invalid UTF-8 becomes U+FFFD."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:

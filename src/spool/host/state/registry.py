@@ -1,6 +1,6 @@
-"""The runs on this machine: one small file each, whichever front door started it and in whichever project.
+"""Lists the runs on this machine, of every project and command: one small file each.
 
-A runner enters itself and says how it ended. One that was killed cannot, so every reader checks whether it is alive.
+A runner adds itself and records how it ended. A killed one cannot, so every reader checks whether it is alive.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from spool.host.state.files import make_folder, replace_file
 from spool.host.state.records import encoded
 
 KEPT = 100
-"""Finished runs that stay listed."""
+"""The number of finished runs to keep."""
 
 
 class Registry:
@@ -30,7 +30,7 @@ class Registry:
         replace_file(self._path(loop.run_id), msgspec.json.format(encoded(loop), indent=2) + b"\n")
 
     def find(self, run_id: str) -> LoopSummary | None:
-        """Return the summary of a run, if it is known."""
+        """Return a run's summary; None if the run is unknown."""
         found = _read(self._path(run_id))
         return found and _settled(found)
 
@@ -44,7 +44,7 @@ class Registry:
         return [loop for loop in self.runs() if loop.running]
 
     def prune(self) -> None:
-        """Forget the oldest finished runs, with the files beside them."""
+        """Remove the oldest finished runs and their files."""
         finished = [loop for loop in self.runs() if not loop.running]
         for loop in finished[: max(0, len(finished) - KEPT)]:
             for path in self.folder.glob(f"*-{loop.id}.*"):
@@ -52,7 +52,7 @@ class Registry:
                     path.unlink()
 
     def beside(self, run_id: str, suffix: str) -> Path:
-        """Return the path of a file that lives and goes with a run."""
+        """Return the path of a file that is removed with its run."""
         return self.folder / f"{run_id}.{suffix}"
 
     def _path(self, run_id: str) -> Path:
@@ -68,7 +68,7 @@ def this_machine() -> Registry:
 
 
 def user_state() -> Path:
-    """Return the user's own state directory, out of reach of an agent in the tree."""
+    """Return the user's state directory, which is outside the agent's working tree."""
     import platformdirs
 
     return platformdirs.user_state_path("spool")
@@ -79,7 +79,7 @@ def _settled(loop: LoopSummary) -> LoopSummary:
 
 
 def _read(path: Path) -> LoopSummary | None:
-    """Return a run's summary; one of a newer Spool, or an unreadable one, is passed over and stays where it is."""
+    """Return a run's summary; None if it is unreadable or from a newer Spool. The file stays in place."""
     try:
         loop = msgspec.json.decode(path.read_bytes(), type=LoopSummary)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

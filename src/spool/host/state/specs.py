@@ -1,4 +1,4 @@
-"""Keeps the spec of each loop's last run in the user's state directory, where an agent in the tree does not write."""
+"""Stores the spec of each loop's last run in the user's state directory, outside the agent's working tree."""
 
 import hashlib
 import os
@@ -15,14 +15,14 @@ from spool.host.state.registry import user_state
 
 
 def keep_spec(spec: LoopSpec) -> None:
-    """Replace the spec of this loop; call it only as the loop's runner."""
+    """Store the loop's spec; call it only as the loop's runner."""
     path = _path(spec.folder)
     make_folder(path.parent)
     replace_file(path, encoded(spec))
 
 
 def kept_spec(state: str) -> LoopSpec | None:
-    """Return the spec of a loop's last run, if there was one."""
+    """Return the spec of a loop's last run; None if there was none."""
     path = _path(state)
     try:
         spec = msgspec.json.decode(path.read_bytes(), type=LoopSpec)
@@ -31,7 +31,7 @@ def kept_spec(state: str) -> LoopSpec | None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
     if spec.schema > SCHEMA:
-        raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; this one does not touch it")
+        raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; the file is left unchanged")
     return spec
 
 

@@ -1,7 +1,7 @@
 """One loop's folder: its state, its history, its journal, its context and its logs.
 
-`state.json` is replaced whole; the other files only grow. Where there is git, the growing files have a second name
-under the git common directory, so that an agent's `git clean -fdx` costs nothing: the folder is linked back together.
+`state.json` is replaced as a whole; the other files only grow. With git, the growing files are also hard-linked under
+the git common directory, so that the folder can be restored after an agent's `git clean -fdx`.
 """
 
 import os
@@ -38,7 +38,7 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class StateFolder:
-    """Where one loop lives on disk."""
+    """One loop's folder on disk."""
 
     def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
         self.path = path
@@ -67,7 +67,7 @@ class StateFolder:
         return self.path / "context.md"
 
     def prepare(self) -> None:
-        """Make the folder, hidden from git without touching the user's .gitignore, and link back what is missing."""
+        """Create the folder, hide it from git without touching the user's .gitignore, and restore missing files."""
         for folder in (self.path.parent, self.path, self.logs):
             if folder.is_symlink():
                 raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
@@ -81,7 +81,7 @@ class StateFolder:
                 _restore(self._mirror / name, self.path / name)
 
     def load(self) -> LoopState | None:
-        """Return the state; None if there is none. What cannot be read is an error, never a default."""
+        """Return the state; None if there is none. Unreadable state is an error, never a default."""
         try:
             data = self._state.read_bytes()
         except FileNotFoundError:
@@ -89,7 +89,7 @@ class StateFolder:
         return _decoded(data, LoopState, self._state)
 
     def set_aside(self) -> Path:
-        """Move an unreadable state away, so that a person can look at it, and return where it is."""
+        """Rename an unreadable state for later inspection, and return its new path."""
         number = 1
         while (aside := self.path / f"state.json.unreadable-{number}").exists():
             number += 1
@@ -97,7 +97,7 @@ class StateFolder:
         return aside
 
     def save(self, state: LoopState) -> None:
-        """Replace the state, durably; link the folder back together if somebody removed it."""
+        """Replace the state durably; restore the folder if it was removed."""
         data = msgspec.json.format(encoded(state), indent=2) + b"\n"
         self._repair()
         replace_file(self._state, data)
@@ -105,17 +105,17 @@ class StateFolder:
             self._copy_to_mirror(data)
 
     def append(self, record: IterationRecord) -> None:
-        """Add an iteration to the history, durably."""
+        """Append an iteration to the history durably."""
         self._repair()
         append_line(self._history, encoded(record))
         self.link()
 
     def link(self) -> None:
-        """Give the growing files their second name."""
+        """Hard-link the growing files into the mirror."""
         if self._mirror is None:
             return
         for name in _GROWING:
-            # No second name, for example across file systems, means no rescue; the loop itself needs none.
+            # Without a link, for example across file systems, there is no restore; the loop itself still works.
             with suppress(OSError):
                 if (self._mirror / name).exists() and (self.path / name).samefile(self._mirror / name):
                     continue
@@ -123,7 +123,7 @@ class StateFolder:
                 os.link(self.path / name, self._mirror / name)
 
     def keep(self) -> None:
-        """Mend the folder while an agent works, which may run `git clean` in the first minute of two hours."""
+        """Restore the folder while an agent runs: it may call `git clean` in the first minute of two hours."""
         self._repair()
         self.link()
 
@@ -140,7 +140,7 @@ class StateFolder:
         return [record for line in lines if line for record in _readable(line)]
 
     def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
-        """Return the record of the iteration at which a runner died, if one did, and add it if it is missing.
+        """Return the record of the iteration in which a runner died, if any, and append it if it is missing.
 
         Call it before anything is written, as the only writer.
         """
@@ -152,13 +152,13 @@ class StateFolder:
         return record
 
     def last_iteration(self) -> int:
-        """Return the number of the last iteration that left a trace, whatever the state says or fails to say."""
+        """Return the number of the last iteration in the history or the logs, whatever the state says."""
         recorded = [record.iteration for record in self.history(last=1)]
         logged = [int(path.name[:-10]) for path in self.logs.glob("[0-9]*.prompt.md") if path.name[:-10].isdigit()]
         return max([0, *recorded, *logged])
 
     def start_fresh(self, label: str) -> Path | None:
-        """Put the old state, history, journal and logs aside; context stays. Return where they are."""
+        """Set the old state, history, journal and logs aside; keep the context. Return their new folder."""
         names = [name for name in _LOOP_FILES if (self.path / name).exists()]
         if not names:
             return None
@@ -171,7 +171,7 @@ class StateFolder:
         return aside
 
     def context(self) -> str:
-        """Return what people have added to the prompt so far."""
+        """Return the notes added to the prompt so far."""
         with suppress(FileNotFoundError):
             return self._context.read_text("utf-8", "replace")
         return ""
@@ -187,16 +187,16 @@ class StateFolder:
         self._write_context("", os.O_TRUNC)
 
     def mark_done(self) -> None:
-        """Leave word for a running loop that its work is done."""
+        """Mark the work as done, for a running loop to find."""
         make_folder(self.path)
         replace_file(self.path / _DONE, b"")
 
     def marked_done(self) -> bool:
-        """Whether a person has said that the work is done."""
+        """Whether a person has marked the work as done."""
         return (self.path / _DONE).exists()
 
     def unmark_done(self) -> None:
-        """Forget such a word, before a new run."""
+        """Remove the mark, before a new run."""
         (self.path / _DONE).unlink(missing_ok=True)
 
     def _write_context(self, text: str, how: int) -> None:
@@ -206,7 +206,7 @@ class StateFolder:
             os.fsync(descriptor)
 
     def _repair(self) -> None:
-        """Link back what somebody has removed: the whole folder, or a record of ours. Context a person may remove."""
+        """Restore the folder, or a record in it, if it was removed. Context alone may be removed."""
         lost = self._mirror is not None and any(
             (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
         )
@@ -214,8 +214,8 @@ class StateFolder:
             self.prepare()
 
     def _copy_to_mirror(self, data: bytes) -> None:
-        """Keep a copy of the state; not durable, since it only has to survive `git clean`, not a power cut."""
-        assert self._mirror is not None  # noqa: S101 - tells the type checker what the caller has checked
+        """Copy the state to the mirror, without fsync: it has to survive `git clean`, not a power cut."""
+        assert self._mirror is not None  # noqa: S101 - for the type checker; the caller checks it
         temporary = self._mirror / ".state.json.tmp"
         with suppress(OSError):
             with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
@@ -228,7 +228,7 @@ def _restore(kept: Path, lost: Path) -> None:
         if kept.name == "state.json":
             replace_file(lost, kept.read_bytes())
         else:
-            with suppress(FileExistsError):  # somebody has just added context
+            with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost)
 
 
@@ -239,8 +239,8 @@ def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
         raise UnreadableState(f"{path} cannot be read") from None
     if head.schema > SCHEMA:
         raise StateError(
-            f"{path} was written by a newer Spool (schema {head.schema}, this one knows {SCHEMA})",
-            hint="upgrade Spool; this one does not touch it",
+            f"{path} was written by a newer Spool (schema {head.schema}, this version reads {SCHEMA})",
+            hint="upgrade Spool; the file is left unchanged",
         )
     try:
         return msgspec.json.decode(data, type=kind)
@@ -253,6 +253,6 @@ class _Head(msgspec.Struct):
 
 
 def _readable(line: bytes) -> Iterator[IterationRecord]:
-    """Give the record of a line; one that a crash has torn is passed over and stays in the file."""
+    """Yield the record of a line; skip a torn one, which stays in the file."""
     with suppress(*_UNREADABLE):
         yield msgspec.json.decode(line, type=IterationRecord)

@@ -15,11 +15,11 @@ import msgspec
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.text import counted
 from spool.errors import CheckpointError
-from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.recorder import LARGE_FILE_BYTES
+from spool.host.git.checkpoints.repository_checkpoint import Stale, TreeSettings, same_work
+from spool.host.git.checkpoints.repository_set import RepositorySet
 from spool.host.git.checkpoints.shadow import worktree_key
-from spool.host.git.checkpoints.site import Stale, Surroundings, same_work
-from spool.host.git.checkpoints.sites import Sites
 from spool.host.git.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
 from spool.host.git.checkpoints.unfinished import Blobs
 from spool.host.git.repository import Repository
@@ -50,14 +50,14 @@ class Checkpoints:
         self._blobs = Blobs(self._folder / "blobs")
         self._saved = Snapshots(self._folder / "checkpoints")
         self._kept = Snapshots(self._folder / "discarded")
-        around = Surroundings(
+        settings = TreeSettings(
             home=home, key=key, blobs=self._blobs, timeout_s=timeout_s, large_file_bytes=large_file_bytes
         )
-        self._sites = Sites(repository, around)
+        self._repositories = RepositorySet(repository, settings)
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
-        parts, warnings = await self._sites.take(None)
+        parts, warnings = await self._repositories.take(None)
         snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
         stale = await self._keep(snapshot, None)
         warnings += [warning for one in stale for warning in one.warnings]
@@ -102,7 +102,7 @@ class Checkpoints:
         await self.drop()
         await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         owners = {*self._saved.names(), *self._kept.names()}
-        await self._sites.tidy(owners)
+        await self._repositories.tidy(owners)
 
     async def discarded(self) -> list[Discarded]:
         """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
@@ -152,7 +152,7 @@ class Checkpoints:
 
     def _forget_attempt(self, name: str, _: Pulse) -> None:
         self._kept.remove(name)
-        self._aside(name).remove()
+        self._displaced(name).remove()
 
     @property
     def _marker(self) -> Path:
@@ -168,11 +168,11 @@ class Checkpoints:
         """Keep the tree as it is, then bring another one back."""
         at = self._now()
         name = self._new_name(at)
-        parts, _ = await self._sites.take(target)
+        parts, _ = await self._repositories.take(target)
         kept = await self._keep_attempt(parts, target, name=name, label=label, at=at)
         await in_thread(lambda _: replace_file(self._marker, target.name.encode()))
-        warnings = await self._sites.put_back(target, parts, self._aside(name))
-        await in_thread(lambda _: self._sites.bring_back(self._aside(target.name), self._aside(name)))
+        warnings = await self._repositories.put_back(target, parts, self._displaced(name))
+        await in_thread(lambda _: self._repositories.bring_back(self._displaced(target.name), self._displaced(name)))
         self._marker.unlink(missing_ok=True)
         if kept is None:
             return None
@@ -184,8 +184,8 @@ class Checkpoints:
     def _save_attempt(self, snapshot: Snapshot, _: Pulse) -> None:
         self._kept.save(snapshot)
 
-    def _aside(self, name: str) -> Aside:
-        return Aside(self._folder / "aside" / name)
+    def _displaced(self, name: str) -> DisplacedFiles:
+        return DisplacedFiles(self._folder / "aside" / name)
 
     async def _keep_attempt(
         self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime
@@ -195,7 +195,7 @@ class Checkpoints:
         there = {part.path for part in parts}
         if there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
             return None
-        files = await self._sites.count(parts, before)
+        files = await self._repositories.count(parts, before)
         snapshot = Snapshot(
             name=name,
             change=self._change,
@@ -213,20 +213,20 @@ class Checkpoints:
     async def _keep(self, snapshot: Snapshot, instead: Snapshot | None) -> list[Stale]:
         before = {part.path: part for part in instead.parts} if instead else {}
         return [
-            await self._sites.at(part).keep(snapshot.name, part, instead=before.get(part.path))
+            await self._repositories.at(part).keep(snapshot.name, part, instead=before.get(part.path))
             for part in snapshot.parts
         ]
 
     async def _drop_stale(self, snapshot: Snapshot, stale: list[Stale]) -> None:
         for part, one in zip(snapshot.parts, stale, strict=True):
-            await self._sites.at(part).drop_stale(snapshot.name, one)
+            await self._repositories.at(part).drop_stale(snapshot.name, one)
 
     async def _release(self, snapshot: Snapshot) -> None:
         for part in snapshot.parts:
-            await self._sites.at(part).release(snapshot.name)
+            await self._repositories.at(part).release(snapshot.name)
 
     async def _difference(self, snapshot: Snapshot, *words: str) -> str:
-        return await self._sites.difference(snapshot.parts, snapshot.instead, *words)
+        return await self._repositories.difference(snapshot.parts, snapshot.instead, *words)
 
     def _find(self, name: str) -> Snapshot:
         snapshot = self._kept.load(name) if name in self._kept.names() else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.host.git.checkpoints.theirs import Head, Refs, Theirs
+from spool.host.git.checkpoints.user_repository import Head, Refs, UserRepository
 
 _LOGGED = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _MOVED = re.compile(rb"\tcheckout: moving from (\S+) to (\S+)$", re.MULTILINE)
@@ -62,37 +62,37 @@ def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
     return name.removeprefix(b"refs/heads/") in elsewhere.own or oid.encode() in elsewhere.own
 
 
-async def restore_refs(theirs: Theirs, saved: Refs, *, log_size: int) -> dict[bytes, str]:
+async def restore_refs(user: UserRepository, saved: Refs, *, log_size: int) -> dict[bytes, str]:
     """Bring HEAD and refs back; return those that are not as they were, and why."""
-    now = await theirs.refs()
+    now = await user.refs()
     if now == saved:
         return {}
-    others, branches = await theirs.other_worktrees()
-    own = _named_since(theirs.repository.git_dir / "logs" / "HEAD", log_size)
+    others, branches = await user.other_worktrees()
+    own = _named_since(user.repository.git_dir / "logs" / "HEAD", log_size)
     own -= {oid.encode() for oid in saved.names.values()}
     plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own))
-    there = await theirs.existing(set(plan.write.values()))
+    there = await user.existing(set(plan.write.values()))
     write = {name: oid for name, oid in plan.write.items() if oid in there}
     # Deletions first and by themselves: `feature` cannot be made while `feature/x` is there.
-    await _update(theirs, {name: b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()})
-    await _update(theirs, {name: b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()})
+    await _update(user, {name: b"delete %b\0%b\0" % (name, oid.encode()) for name, oid in plan.delete.items()})
+    await _update(user, {name: b"update %b\0%b\0\0" % (name, oid.encode()) for name, oid in write.items()})
     if plan.head is not None:
-        await _restore_head(theirs, plan.head)
+        await _restore_head(user, plan.head)
     lost = {name: "cannot be brought back: its commit is gone" for name in plan.write if name not in write}
     return lost | dict.fromkeys(plan.left, "was changed, perhaps from another working tree: left")
 
 
-async def _restore_head(theirs: Theirs, head: Head) -> None:
+async def _restore_head(user: UserRepository, head: Head) -> None:
     if head.branch is not None:
-        await theirs.change_refs("symbolic-ref", "-m", "spool: revert", "HEAD", head.branch)
+        await user.change_refs("symbolic-ref", "-m", "spool: revert", "HEAD", head.branch)
     elif head.commit is not None:
-        await theirs.change_refs("update-ref", "-m", "spool: revert", "--no-deref", "HEAD", head.commit)
+        await user.change_refs("update-ref", "-m", "spool: revert", "--no-deref", "HEAD", head.commit)
 
 
-async def _update(theirs: Theirs, commands: dict[bytes, bytes]) -> None:
+async def _update(user: UserRepository, commands: dict[bytes, bytes]) -> None:
     if commands:
         words = ("update-ref", "-m", "spool: revert", "--no-deref", "-z", "--stdin")
-        await theirs.change_refs(*words, stdin=b"".join(commands.values()), names=commands)
+        await user.change_refs(*words, stdin=b"".join(commands.values()), names=commands)
 
 
 def _named_since(log: Path, size: int) -> set[bytes]:

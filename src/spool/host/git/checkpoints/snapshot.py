@@ -11,8 +11,8 @@ import msgspec
 from spool.domain.state import SCHEMA
 from spool.errors import StateError, UnreadableState
 from spool.host.git.checkpoints.modes import Modes
-from spool.host.git.checkpoints.theirs import Refs
 from spool.host.git.checkpoints.unfinished import Unfinished
+from spool.host.git.checkpoints.user_repository import Refs
 from spool.host.state.files import make_folder, replace_file, sync_folder
 
 

@@ -4,7 +4,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import differing, write_ignored
 from spool.host.git.checkpoints.paths import is_folder, parents, place, spared, status, within
 from spool.host.git.checkpoints.recorder import Recorder
@@ -18,13 +18,13 @@ _RULES = b".gitignore"
 class TreeRestorer:
     """Brings one repository's working tree back to what a checkpoint holds."""
 
-    def __init__(self, recorder: Recorder, target: Part, now: Part | None, aside: Aside) -> None:
+    def __init__(self, recorder: Recorder, target: Part, now: Part | None, displaced: DisplacedFiles) -> None:
         self._recorder = recorder
         self._shadow = recorder.shadow
         self._top = recorder.shadow.top
         self._target = target
         self._now = now
-        self._aside = aside
+        self._displaced = displaced
         self._left = frozenset(now.left) if now else frozenset()
         self._kept: frozenset[bytes] = frozenset()
         self._spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
@@ -161,7 +161,7 @@ class TreeRestorer:
             place(self._top, name).unlink()
             return
         prefix = self._target.path + b"/" if self._target.path else b""
-        self._aside.put(self._top, name, known_as=prefix + name)
+        self._displaced.put(self._top, name, known_as=prefix + name)
 
     async def _unsure_modes(self) -> list[bytes]:
         """Return the files with an unusual mode then or now; every file, where that is not known."""

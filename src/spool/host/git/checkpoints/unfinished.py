@@ -13,7 +13,7 @@ import msgspec
 
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.modes import signature
-from spool.host.git.checkpoints.theirs import Theirs, empty_tree
+from spool.host.git.checkpoints.user_repository import UserRepository, empty_tree
 from spool.host.state.files import make_folder, replace_file, sync_folder
 from spool.host.threads import Pulse
 
@@ -92,18 +92,18 @@ def oids_of(unfinished: Unfinished) -> set[str]:
     return {oid.decode() for _, data in unfinished.files.values() for oid in _OID.findall(data)}
 
 
-async def read_staging(theirs: Theirs, head: str | None) -> tuple[tuple[str, ...], str]:
+async def read_staging(user: UserRepository, head: str | None) -> tuple[tuple[str, ...], str]:
     """Return the objects that only the index names, and what tells this staging area from another."""
-    base = head or empty_tree(theirs.repository)
-    raw = await theirs.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
+    base = head or empty_tree(user.repository)
+    raw = await user.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
     rows = [row.split(b" ") for row in raw.split(b"\0")[:-1:2]]
     oids = {row[3].decode() for row in rows if row[1] != b"160000"}
     if any(row[4] == b"U" for row in rows):
-        conflicts = await theirs.git("ls-files", "--unmerged", "-z")
+        conflicts = await user.git("ls-files", "--unmerged", "-z")
         entries = [row.split(b" ") for row in conflicts.split(b"\0") if row]
         oids |= {entry[1].decode() for entry in entries if entry[0] != b"160000"}
         raw += conflicts
-    there = await theirs.existing({oid for oid in oids if oid.strip("0")})
+    there = await user.existing({oid for oid in oids if oid.strip("0")})
     return tuple(sorted(there)), hashlib.sha256(raw).hexdigest()[:32]
 
 

@@ -31,7 +31,7 @@ class Refs(msgspec.Struct, frozen=True):
     names: dict[bytes, str]
 
 
-class Theirs:
+class UserRepository:
     """Runs git on the user's repository: its refs and objects only, never its hooks, filters or working tree."""
 
     def __init__(self, repository: Repository, *, timeout_s: float, pins: str, note: Path) -> None:

@@ -10,7 +10,7 @@ from spool.host.git.checkpoints.paths import is_folder, place, status
 from spool.host.state.files import make_folder, replace_file
 
 
-class Aside:
+class DisplacedFiles:
     """The folder of one discarded attempt. A rename costs nothing, whatever the size, and can be undone."""
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +35,7 @@ class Aside:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _merge(source: Path, top: bytes, name: bytes, instead: Aside) -> None:
+def _merge(source: Path, top: bytes, name: bytes, instead: DisplacedFiles) -> None:
     target = place(top, name)
     if is_folder(top, name) and source.is_dir() and not source.is_symlink():
         for child in list(source.iterdir()):

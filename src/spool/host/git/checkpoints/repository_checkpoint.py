@@ -6,14 +6,13 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.text import one_line
-from spool.host.git.checkpoints.aside import Aside
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import read_ignored
 from spool.host.git.checkpoints.paths import Spared
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
 from spool.host.git.checkpoints.shadow import TREES, Shadow
 from spool.host.git.checkpoints.snapshot import Part
-from spool.host.git.checkpoints.theirs import Theirs
 from spool.host.git.checkpoints.tree import TreeRestorer
 from spool.host.git.checkpoints.unfinished import (
     Blobs,
@@ -24,12 +23,13 @@ from spool.host.git.checkpoints.unfinished import (
     restore_state_files,
     wait_for_lock,
 )
+from spool.host.git.checkpoints.user_repository import UserRepository
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What all repositories of one working tree share."""
 
     home: Path
@@ -49,33 +49,33 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str]
 
 
-class Site:
+class RepositoryCheckpoint:
     """The repository at one place in the working tree."""
 
-    def __init__(self, repository: Repository, path: bytes, around: Surroundings) -> None:
+    def __init__(self, repository: Repository, path: bytes, settings: TreeSettings) -> None:
         self.path = path
         self.repository = repository
-        self._around = around
+        self._settings = settings
         # A nested repository goes with its folder when an agent removes that: then there is no one to borrow from.
         borrows = not path or not repository.git_dir.is_relative_to(repository.top)
-        self.shadow = Shadow(repository, home=around.home, timeout_s=around.timeout_s, borrows=borrows)
-        self._recorder = Recorder(self.shadow, large_file_bytes=around.large_file_bytes)
-        pins, note = f"refs/spool/pin/{around.key}/", self.shadow.git_dir / "changing-refs"
-        self._theirs = Theirs(repository, timeout_s=around.timeout_s, pins=pins, note=note)
-        self._pins = Pins(self._theirs.git, self._theirs.change_refs, pins)
+        self.shadow = Shadow(repository, home=settings.home, timeout_s=settings.timeout_s, borrows=borrows)
+        self._recorder = Recorder(self.shadow, large_file_bytes=settings.large_file_bytes)
+        pins, note = f"refs/spool/pin/{settings.key}/", self.shadow.git_dir / "changing-refs"
+        self._user = UserRepository(repository, timeout_s=settings.timeout_s, pins=pins, note=note)
+        self._pins = Pins(self._user.git, self._user.change_refs, pins)
         self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
     async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in."""
-        around, repository = self._around, self.repository
-        await self._theirs.remove_own_locks()
-        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._theirs.refs())
-        unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, around.blobs))
+        settings, repository = self._settings, self.repository
+        await self._user.remove_own_locks()
+        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._user.refs())
+        unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, settings.blobs))
         key = (unfinished.index, refs.head.commit)
         if key not in self._staging:
-            self._staging = {key: await read_staging(self._theirs, refs.head.commit)}
+            self._staging = {key: await read_staging(self._user, refs.head.commit)}
         staged, staging = self._staging[key]
         saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
         part = Part(
@@ -103,9 +103,9 @@ class Site:
         heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
         tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
         more = sorted(tips - heads)[:MOST_PINS]
-        named = await self._theirs.existing(oids_of(part.unfinished) - heads)
+        named = await self._user.existing(oids_of(part.unfinished) - heads)
         wanted = {*heads, *more, *named, *await self._staged_tree(part)}
-        pins = await self._pins.hold(owner, wanted, held=self._theirs.pinned(owner))
+        pins = await self._pins.hold(owner, wanted, held=self._user.pinned(owner))
         safe = self._safe.setdefault(head, set())
         if part.tree not in safe:
             await self.shadow.secure(part.tree, head=head, safe=safe)
@@ -126,7 +126,7 @@ class Site:
     async def release(self, owner: str) -> None:
         """Let go of everything that an owner held."""
         self._safe.clear()
-        await self._theirs.remove_own_locks()
+        await self._user.remove_own_locks()
         for pins in self._all_pins():
             await pins.release(owner)
 
@@ -141,24 +141,24 @@ class Site:
 
     def _all_pins(self) -> list[Pins]:
         """Return the pins here and in the user's repository, where these still exist."""
-        theirs = [self._pins] if self._theirs.exists else []
-        return [*theirs, self._trees] if self.shadow.git_dir.is_dir() else theirs
+        in_user = [self._pins] if self._user.exists else []
+        return [*in_user, self._trees] if self.shadow.git_dir.is_dir() else in_user
 
-    async def put_back(self, target: Part, now: Part | None, aside: Aside) -> list[str]:
+    async def put_back(self, target: Part, now: Part | None, displaced: DisplacedFiles) -> list[str]:
         """Bring the repository back to what the target holds; return what was left as it is."""
-        repository, patience_s = self.repository, self._around.timeout_s
+        repository, patience_s = self.repository, self._settings.timeout_s
         await in_thread(lambda _: self._make_place(target))
-        if self._theirs.exists:
+        if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
         await self.shadow.prepare()
-        await TreeRestorer(self._recorder, target, now, aside).restore()
-        if not self._theirs.exists:
+        await TreeRestorer(self._recorder, target, now, displaced).restore()
+        if not self._user.exists:
             return [self._name("the repository itself is gone: its files are back, its history is not")]
-        left = await restore_refs(self._theirs, target.refs, log_size=target.log_size)
+        left = await restore_refs(self._user, target.refs, log_size=target.log_size)
         await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
         await in_thread(
             lambda pulse: restore_index(
-                repository.git_dir, target.unfinished, self._around.blobs, patience_s=patience_s, pulse=pulse
+                repository.git_dir, target.unfinished, self._settings.blobs, patience_s=patience_s, pulse=pulse
             )
         )
         return [self._name(f"{_shown(name)} {why}") for name, why in left.items()]
@@ -178,7 +178,7 @@ class Site:
         if not part.unfinished.staged:
             return set()
         rows = b"".join(b"100644 blob %b\t%d\0" % (oid.encode(), n) for n, oid in enumerate(part.unfinished.staged))
-        return {(await self._theirs.git("mktree", "-z", stdin=rows)).decode().strip()}
+        return {(await self._user.git("mktree", "-z", stdin=rows)).decode().strip()}
 
     def _make_place(self, target: Part) -> None:
         top = self.repository.top

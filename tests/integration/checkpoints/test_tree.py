@@ -4,12 +4,11 @@ import os
 import shutil
 import stat
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.integration.checkpoints.world import World, entries, remove, run
+from tests.integration.checkpoints.world import World, as_nobody, as_root, entries, remove, run
 
 
 def test_staged_unstaged_and_untracked_work_comes_back(world: World) -> None:
@@ -265,28 +264,13 @@ def test_sha256_repositories(tmp_path: Path) -> None:
     assert len(saved.tree) == 64
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@as_root
 def test_unreadable_files_and_closed_folders_of_a_user_who_is_not_root(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    for path in tmp_path.parents[:3]:
-        path.chmod(path.stat().st_mode | 0o011)
-    tmp_path.chmod(0o755)
-    os.chown(base, 65534, 65534)
-    child = os.fork()
-    if not child:
-        with suppress(BaseException):
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            _as_nobody(base)
-            os._exit(0)
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+    world = World(tmp_path)
+    as_nobody(world, lambda: _as_nobody(world))
 
 
-def _as_nobody(base: Path) -> None:
-    world = World(base)
+def _as_nobody(world: World) -> None:
     world.write("secret", "x", 0o000)
     world.write("closed/file", "1")
     (world.top / "closed").chmod(0o500)

@@ -4,17 +4,18 @@ Whoever calls this holds the lock of the working tree. Every step can be killed:
 named, and a revert that was cut short ends the same when it is done again.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.text import counted
-from spool.errors import CheckpointError
+from spool.errors import CheckpointError, CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.recorder import LARGE_FILE_BYTES
 from spool.host.git.checkpoints.repository_checkpoint import Stale, TreeSettings, same_work
@@ -27,6 +28,7 @@ from spool.host.state.files import replace_file
 from spool.host.threads import Pulse, in_thread
 
 KEPT_FOR = timedelta(days=14)
+_Result = TypeVar("_Result")
 
 
 class Checkpoints:
@@ -57,11 +59,7 @@ class Checkpoints:
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
-        parts, warnings = await self._repositories.take(None)
-        snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
-        stale = await self._keep(snapshot, None)
-        warnings += [warning for one in stale for warning in one.warnings]
-        snapshot = msgspec.structs.replace(snapshot, warnings=tuple(warnings))
+        snapshot, stale = await self._or_anew(lambda: self._take(label))
         await in_thread(lambda _: self._saved.save(snapshot))
         self._marker.unlink(missing_ok=True)
         await self._drop_stale(snapshot, stale)
@@ -144,6 +142,21 @@ class Checkpoints:
         await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         return len(old)
 
+    async def _take(self, label: str) -> tuple[Snapshot, list[Stale]]:
+        parts, warnings = await self._repositories.take(None)
+        snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
+        stale = await self._keep(snapshot, None)
+        warnings += [warning for one in stale for warning in one.warnings]
+        return msgspec.structs.replace(snapshot, warnings=tuple(warnings)), stale
+
+    async def _or_anew(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Do something with a new record of the tree; if git fails, read every file anew and do it once more."""
+        try:
+            return await work()
+        except CommandFailed:
+            self._repositories.forget()
+            return await work()
+
     async def _load(self) -> Snapshot | None:
         return await in_thread(lambda _: self._saved.load(self._owner))
 
@@ -168,12 +181,13 @@ class Checkpoints:
         """Keep the tree as it is, then bring another one back."""
         at = self._now()
         name = self._new_name(at)
-        parts, _ = await self._repositories.take(target)
-        kept = await self._keep_attempt(parts, target, name=name, label=label, at=at)
+        parts, kept = await self._or_anew(lambda: self._take_attempt(target, name=name, label=label, at=at))
         await in_thread(lambda _: replace_file(self._marker, target.name.encode()))
         warnings = await self._repositories.put_back(target, parts, self._displaced(name))
         await in_thread(lambda _: self._repositories.bring_back(self._displaced(target.name), self._displaced(name)))
         self._marker.unlink(missing_ok=True)
+        if kept is None and (warnings or self._displaced(name).used):
+            kept = await self._keep_attempt(parts, target, name=name, label=label, at=at, always=True)
         if kept is None:
             return None
         if warnings:
@@ -187,13 +201,19 @@ class Checkpoints:
     def _displaced(self, name: str) -> DisplacedFiles:
         return DisplacedFiles(self._folder / "aside" / name)
 
+    async def _take_attempt(
+        self, target: Snapshot, *, name: str, label: str, at: datetime
+    ) -> tuple[list[Part], Snapshot | None]:
+        parts, _ = await self._repositories.take(target)
+        return parts, await self._keep_attempt(parts, target, name=name, label=label, at=at)
+
     async def _keep_attempt(
-        self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime
+        self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime, always: bool = False
     ) -> Snapshot | None:
         """Keep the tree under a name of its own, unless it holds nothing that the target has not."""
         before = {part.path: part for part in target.parts}
         there = {part.path for part in parts}
-        if there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
+        if not always and there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
             return None
         files = await self._repositories.count(parts, before)
         snapshot = Snapshot(

@@ -7,9 +7,10 @@ import msgspec
 
 from spool.domain.text import one_line
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
+from spool.host.git.checkpoints.folders import open_folders
 from spool.host.git.checkpoints.ignored import read_ignored
-from spool.host.git.checkpoints.paths import Spared
-from spool.host.git.checkpoints.recorder import Recorder
+from spool.host.git.checkpoints.paths import Spared, spared
+from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
 from spool.host.git.checkpoints.shadow import TREES, Shadow
 from spool.host.git.checkpoints.snapshot import Part
@@ -27,6 +28,8 @@ from spool.host.git.checkpoints.user_repository import UserRepository
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
+
+_MOST_NAMED = 50
 
 
 class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +70,11 @@ class RepositoryCheckpoint:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
 
-    async def take(self, spare: Spared, *, lets_go: bool) -> tuple[Part, list[str]]:
-        """Return this repository as it is now, and what could not be taken in."""
+    async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
+        """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
         settings, repository = self._settings, self.repository
         await self._user.remove_own_locks()
-        recording, refs = await together(self._recorder.record(spare, lets_go=lets_go), self._user.refs())
+        recording, refs = await together(self._record(then, lets_go=lets_go), self._user.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, settings.blobs))
         key = (unfinished.index, refs.head.commit)
         if key not in self._staging:
@@ -96,6 +99,21 @@ class RepositoryCheckpoint:
             grown=recording.grown,
         )
         return part, [*self._told(recording.left), *self._told_ignored(refused)]
+
+    async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
+        """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
+        spare = spared([*then.ignored, *then.left]) if then else Spared()
+        opened = await self._open(list(then.modes.folders) if then else [])
+        recording = await self._recorder.record(spare, lets_go=lets_go)
+        while then and (more := await self._open(recording.closed)):
+            opened |= more
+            recording = await self._recorder.record(spare, lets_go=lets_go)
+        if opened:
+            recording.modes.folders = recording.modes.folders | opened
+        return recording
+
+    async def _open(self, names: list[bytes]) -> dict[bytes, int]:
+        return await in_thread(lambda _: open_folders(self.shadow.top, names)) if names else {}
 
     async def keep(self, owner: str, part: Part, *, instead: Part | None = None) -> Stale:
         """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
@@ -151,9 +169,11 @@ class RepositoryCheckpoint:
         if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
         await self.shadow.prepare()
-        await TreeRestorer(self._recorder, target, now, displaced).restore()
+        tree = TreeRestorer(self._recorder, target, now, displaced)
+        await tree.restore()
         if not self._user.exists:
-            return [self._name("the repository itself is gone: its files are back, its history is not")]
+            gone = self._name("the repository itself is gone: its files are back, its history is not")
+            return [gone, *self._listed(tree.failed)]
         left = await restore_refs(self._user, target.refs, log_size=target.log_size)
         await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
         await in_thread(
@@ -161,7 +181,7 @@ class RepositoryCheckpoint:
                 repository.git_dir, target.unfinished, self._settings.blobs, patience_s=patience_s, pulse=pulse
             )
         )
-        return [self._name(f"{_shown(name)} {why}") for name, why in left.items()]
+        return [*self._listed(tree.failed), *self._listed(left)]
 
     async def differences(self, before: str, after: str, *words: str) -> bytes:
         """Return what git says of the way from one tree to another, in the user's words but not with their tools."""
@@ -188,8 +208,17 @@ class RepositoryCheckpoint:
             replace_file(link, target.link)
             link.chmod(0o644)
 
+    def _listed(self, named: dict[bytes, str]) -> list[str]:
+        """Return a warning for each name, and one for all beyond the first."""
+        shown = [self._name(f"{_shown(name) or 'the top folder'} {why}") for name, why in named.items()]
+        more = [self._name(f"{len(shown) - _MOST_NAMED} more could not be brought back")]
+        return [*shown[:_MOST_NAMED], *more] if len(shown) > _MOST_NAMED else shown
+
     def _told(self, left: dict[bytes, str]) -> list[str]:
-        return [self._name(f"{_shown(name)} is {why}: it is neither saved nor touched") for name, why in left.items()]
+        return [
+            self._name(f"{_shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
+            for name, why in left.items()
+        ]
 
     def _told_ignored(self, refused: list[bytes]) -> list[str]:
         if not refused:

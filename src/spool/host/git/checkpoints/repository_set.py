@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
-from spool.host.git.checkpoints.paths import Spared, place, spared
+from spool.host.git.checkpoints.mounts import mounts_below
+from spool.host.git.checkpoints.paths import place, spared
 from spool.host.git.checkpoints.repository_checkpoint import RepositoryCheckpoint, TreeSettings
 from spool.host.git.checkpoints.snapshot import Part, Snapshot
 from spool.host.git.repository import NoRepository, Repository, find_repository
@@ -46,7 +47,7 @@ class RepositorySet:
         while waiting:
             path = waiting.pop(0)
             then = before.get(path) if before else None
-            part, told = await self._repositories[path].take(_spare(then), lets_go=before is None)
+            part, told = await self._repositories[path].take(then, lets_go=before is None)
             mine, refused = await self._sort_nested(part)
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
             warnings += told + [why for why in refused.values() if why]
@@ -54,14 +55,22 @@ class RepositorySet:
             waiting += [name for name in full if before is None or name in before]
         return parts, warnings
 
+    def forget(self) -> None:
+        """Read every file anew the next time."""
+        for one in self._repositories.values():
+            one.shadow.forget()
+
     async def put_back(self, target: Snapshot, parts: list[Part], displaced: DisplacedFiles) -> list[str]:
         """Bring all repositories back to what the target holds, the outer ones first."""
         now = {part.path: part for part in parts}
-        return [
-            warning
-            for part in target.parts
-            for warning in await self.at(part).put_back(part, now.get(part.path), displaced)
-        ]
+        behind = spared(name + b"/" for name in mounts_below(self._top))
+        warnings = []
+        for part in target.parts:
+            if part.path and behind.covers(part.path):
+                warnings.append(f"{os.fsdecode(part.path)} is behind a mount point: it is left as it is")
+            else:
+                warnings += await self.at(part).put_back(part, now.get(part.path), displaced)
+        return warnings
 
     def bring_back(self, displaced: DisplacedFiles, instead: DisplacedFiles) -> None:
         """Put back what was moved aside; what stands there now goes aside in its turn."""
@@ -120,7 +129,3 @@ def _join(path: bytes, name: bytes) -> bytes:
 def _prefixes(path: bytes) -> tuple[str, ...]:
     shown = os.fsdecode(path)
     return (f"--src-prefix=a/{shown}/", f"--dst-prefix=b/{shown}/") if path else ()
-
-
-def _spare(part: Part | None) -> Spared:
-    return spared([*part.ignored, *part.left]) if part else Spared()

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import os
-import shutil
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,8 +11,9 @@ from pathlib import Path
 
 from spool.domain.text import one_line
 from spool.errors import CommandFailed
-from spool.host.command import run_command
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.command import Completed, run_command
+from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
+from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment, git_environment
 from spool.host.state.files import make_folder, replace_file
 
 _SETTINGS = """\
@@ -31,6 +32,8 @@ _SETTINGS = """\
 \tuntrackedCache = false
 \tsparseCheckout = false
 \tsharedRepository = 0600
+\tprotectNTFS = false
+\tprotectHFS = false
 \tfsync = all
 \tfsyncMethod = batch
 [gc]
@@ -47,6 +50,7 @@ _INHERITED = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
+_GLOB = re.compile(rb"[*?\[\]\\!# ]")
 MOST_PACKS = 20
 """A checkpoint of a changed tree adds a pack; more than these are put together."""
 MOST_EMPTY_BYTES = 1 << 20
@@ -69,9 +73,14 @@ class Shadow:
         self.timeout_s = timeout_s
         self.borrows = borrows
         self.git_dir = home / worktree_key(repository.top)
-        self._env = git_environment(
-            GIT_DIR=str(self.git_dir), GIT_WORK_TREE=str(repository.top), GIT_LITERAL_PATHSPECS="1"
+        self._env = bound_environment(
+            self.git_dir,
+            repository.top,
+            GIT_CONFIG_GLOBAL=os.devnull,
+            GIT_CONFIG_NOSYSTEM="1",
+            GIT_LITERAL_PATHSPECS="1",
         )
+        self.mounts: list[bytes] = []
         self._config_seen: tuple[int, ...] = ()
         self._config: tuple[str, ...] = ()
 
@@ -85,10 +94,19 @@ class Shadow:
         await asyncio.to_thread(self._make)
         await self._inherit()
         await self._unlock()
+        self.mounts = await asyncio.to_thread(mounts_below, self.top)
+
+    @property
+    def excluded_mounts(self) -> list[bytes]:
+        """Options that keep `git ls-files` out of what is mounted in the working tree."""
+        return [b"--exclude=/" + _GLOB.sub(rb"\\\g<0>", name) for name in self.mounts]
 
     async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git on the shadow and the user's working tree; return what it printed."""
-        done = await ask_git(
+        return (await self._run(*words, stdin=stdin)).output
+
+    async def _run(self, *words: str | bytes, stdin: bytes = b"") -> Completed:
+        return await ask_git(
             *self._config,
             *(os.fsdecode(word) for word in words),
             directory=self._directory,
@@ -96,7 +114,6 @@ class Shadow:
             env=self._env,
             stdin=stdin,
         )
-        return done.output
 
     async def names(self, *words: str | bytes, stdin: bytes = b"") -> list[bytes]:
         """Run a git that prints names with `-z`."""
@@ -122,10 +139,19 @@ class Shadow:
         told = {name[2:] for name in done.output.split(b"\0") if name}
         return {name for name in names if name.rstrip(b"/") in told}
 
-    async def stage(self, sizes: dict[bytes, int]) -> None:
-        """Take files into the shadow's index, content and all."""
+    async def stage(self, sizes: dict[bytes, int]) -> list[bytes]:
+        """Take files into the shadow's index, content and all; return the names that git refused.
+
+        Of `.GIT/x` or a linked `.gitmodules` git only says "Ignoring path", and exits with 0.
+        """
+        silent = True
         for chunk in chunks(sizes):
-            await self.git("update-index", "--add", "--replace", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0")
+            words = ("update-index", "--add", "--replace", "-z", "--stdin")
+            silent &= not (await self._run(*words, stdin=b"\0".join(chunk) + b"\0")).errors
+        if silent:
+            return []
+        held = {*await self.names("ls-files", "-z")} - {*await self.names("diff-files", "-z", "--name-only")}
+        return [name for name in sizes if name not in held]
 
     async def unstage(self, names: Iterable[bytes]) -> None:
         """Drop names from the shadow's index; the files stay where they are."""
@@ -137,6 +163,13 @@ class Shadow:
     async def write_tree(self) -> str:
         """Return the name of the tree that the index holds."""
         return (await self.git("write-tree")).decode().strip()
+
+    async def verify(self, tree: str, *, since: str) -> None:
+        """Fail unless everything that a tree names is there; what a verified tree already had is not looked at again.
+
+        With `fsyncMethod=batch`, a git that meets a full disk may exit with 0 and leave objects out.
+        """
+        await self.git("rev-list", "--objects", "--quiet", tree, *([f"^{since}"] if since else []))
 
     async def secure(self, tree: str, *, head: str | None, safe: set[str]) -> None:
         """Copy what a tree borrows from the user's repository: their `git gc` may come.
@@ -178,7 +211,7 @@ class Shadow:
 
     def _begin_anew(self) -> None:
         self.forget()
-        shutil.rmtree(self.git_dir / "objects")
+        remove_folder(self.git_dir / "objects")
         self._make()
 
     def forget(self) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import shutil
 import stat
 import time
 from contextlib import suppress
@@ -13,6 +12,7 @@ import msgspec
 
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.modes import signature
+from spool.host.git.checkpoints.mounts import remove_folder
 from spool.host.git.checkpoints.user_repository import UserRepository, empty_tree
 from spool.host.state.files import make_folder, replace_file, sync_folder
 from spool.host.threads import Pulse
@@ -120,7 +120,7 @@ def restore_state_files(git_dir: Path, saved: Unfinished) -> None:
             path.chmod(kept[0])
     for folder in _FOLDERS:
         if not any(name.startswith(os.fsencode(folder) + b"/") for name in saved.files):
-            shutil.rmtree(git_dir / folder, ignore_errors=True)
+            remove_folder(git_dir / folder)
 
 
 def restore_index(git_dir: Path, saved: Unfinished, blobs: Blobs, *, patience_s: float, pulse: Pulse) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from spool.host.command import Completed, run_command
 from spool.host.git.checkpoints.shadow import remove_locks
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread
 
@@ -41,7 +41,7 @@ class UserRepository:
         self._pinned: list[str] = []
         self._timeout_s = timeout_s
         # Bound to this very repository: where the agent has removed a nested one, git would find the outer.
-        self._env = git_environment(GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=str(repository.top))
+        self._env = bound_environment(repository.git_dir, repository.top)
 
     @property
     def exists(self) -> bool:

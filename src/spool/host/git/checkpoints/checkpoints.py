@@ -20,9 +20,9 @@ from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.recorder import LARGE_FILE_BYTES
 from spool.host.git.checkpoints.repository_checkpoint import Stale, TreeSettings, same_work
 from spool.host.git.checkpoints.repository_set import RepositorySet
-from spool.host.git.checkpoints.shadow import worktree_key
 from spool.host.git.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
 from spool.host.git.checkpoints.unfinished import Blobs
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import Pulse, in_thread
@@ -43,7 +43,8 @@ class Checkpoints:
         timeout_s: float,
         large_file_bytes: int = LARGE_FILE_BYTES,
     ) -> None:
-        key = worktree_key(repository.top)
+        self._identity = WorktreeIdentity(repository)
+        key = self._identity.key
         home = repository.spool_dir / "shadow"
         self._folder = home / key / "spool"
         self._change = change
@@ -53,12 +54,19 @@ class Checkpoints:
         self._saved = Snapshots(self._folder / "checkpoints")
         self._kept = Snapshots(self._folder / "discarded")
         settings = TreeSettings(
-            home=home, key=key, blobs=self._blobs, timeout_s=timeout_s, large_file_bytes=large_file_bytes
+            home=home,
+            key=key,
+            top=repository.top,
+            common_dir=repository.common_dir,
+            blobs=self._blobs,
+            timeout_s=timeout_s,
+            large_file_bytes=large_file_bytes,
         )
         self._repositories = RepositorySet(repository, settings)
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
+        await in_thread(lambda _: self._identity.claim())
         snapshot, stale = await self._or_anew(lambda: self._take(label))
         await in_thread(lambda _: self._saved.save(snapshot))
         self._marker.unlink(missing_ok=True)
@@ -74,6 +82,7 @@ class Checkpoints:
 
     async def saved(self) -> list[Checkpoint]:
         """Return the checkpoints that loops hold in this working tree, of all its changes."""
+        self._identity.check()
         found = [self._saved.load(name) for name in self._saved.names()]
         marked = self._half_reverted()
         return [_checkpoint(one, half_reverted=marked == one.name) for one in found if one]
@@ -104,6 +113,7 @@ class Checkpoints:
 
     async def discarded(self) -> list[Discarded]:
         """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
+        self._identity.check()
         found = await in_thread(lambda _: self._attempts())
         return [_discarded(one) for one in sorted(found, key=lambda one: (one.at, len(one.name), one.name))]
 
@@ -135,6 +145,7 @@ class Checkpoints:
 
     async def expire(self, now: datetime) -> int:
         """Let go of attempts that were discarded more than 14 days ago; return how many."""
+        self._identity.check()
         old = [one for one in await in_thread(lambda _: self._attempts()) if one.at < now - KEPT_FOR]
         for snapshot in old:
             await in_thread(partial(self._forget_attempt, snapshot.name))
@@ -158,6 +169,7 @@ class Checkpoints:
             return await work()
 
     async def _load(self) -> Snapshot | None:
+        self._identity.check()
         return await in_thread(lambda _: self._saved.load(self._owner))
 
     def _attempts(self) -> list[Snapshot]:
@@ -249,6 +261,7 @@ class Checkpoints:
         return await self._repositories.difference(snapshot.parts, snapshot.instead, *words)
 
     def _find(self, name: str) -> Snapshot:
+        self._identity.check()
         snapshot = self._kept.load(name) if name in self._kept.names() else None
         if snapshot is None:
             raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")

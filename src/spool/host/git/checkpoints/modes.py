@@ -7,7 +7,6 @@ all of them anew would cost 0.5 s for 100,000 files, twice the time of `git stat
 import os
 import stat
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -96,13 +95,16 @@ def learn_files(modes: Modes, found: dict[bytes, os.stat_result]) -> None:
             modes.files.pop(name, None)
 
 
-def look(top: bytes, names: list[bytes], pulse: Pulse) -> dict[bytes, os.stat_result]:
-    """Return what stands at each name, where anything does."""
-    found = {}
+def look(top: bytes, names: list[bytes], pulse: Pulse) -> tuple[dict[bytes, os.stat_result], list[bytes]]:
+    """Return what stands at each name, where anything does, and the names at which one cannot look."""
+    found, refused = {}, []
     for name in names:
         pulse()
-        with suppress(OSError):
+        try:
             entry = status(top, name)
-            if entry is not None:
-                found[name] = entry
-    return found
+        except OSError:  # the path is too long, or a folder is closed
+            refused.append(name)
+            continue
+        if entry is not None:
+            found[name] = entry
+    return found, refused

@@ -110,7 +110,7 @@ class Recorder:
         wanted = await self._wanted(known, survey)
         everything = [] if known or not index else await self.shadow.names("ls-files", "-z")
         names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else {})]))
-        seen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
+        seen, unseen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
         # Without notes, all that changed about the time when the index was written is in doubt.
         known = known or Known(
             modes=usual_modes(seen), recent=dict.fromkeys(recent_of(seen, index[0] if index else survey.now_ns), ())
@@ -124,6 +124,7 @@ class Recorder:
             return await self._record(spare, lets_go=True)
         taken = {name: seen[name] for name in [*wanted, *again] if name in seen}
         left = await self._take(known, survey.changed, again, taken)
+        left |= {name: "not readable" for name in unseen if name in wanted}
         ignored = await self._name_hidden(survey, folders, left)
         known.user_index = survey.user_index
         known.index = signature(self.shadow.index)

@@ -6,7 +6,9 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.text import one_line
+from spool.errors import CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
+from spool.host.git.checkpoints.essentials import content_of, put_essential, read_essentials
 from spool.host.git.checkpoints.folders import open_folders
 from spool.host.git.checkpoints.ignored import read_ignored
 from spool.host.git.checkpoints.paths import Spared, spared
@@ -25,11 +27,13 @@ from spool.host.git.checkpoints.unfinished import (
     wait_for_lock,
 )
 from spool.host.git.checkpoints.user_repository import UserRepository
+from spool.host.git.checkpoints.worktree_identity import nested_key
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
 
 _MOST_NAMED = 50
+_IN_GIT, _IN_TREE = "git:", "tree:"
 
 
 class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +43,25 @@ class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where shadows are."""
     key: str
     """The name of the working tree."""
+    top: Path
+    common_dir: Path
     blobs: Blobs
     timeout_s: float
     large_file_bytes: int
+
+    def place_of(self, path: Path) -> str:
+        """Return a path in a form that is still true when the repository was moved."""
+        for sign, folder in ((_IN_GIT, self.common_dir), (_IN_TREE, self.top)):
+            if path.is_relative_to(folder):
+                return sign + str(path.relative_to(folder))
+        return str(path)
+
+    def path_of(self, place: str) -> Path:
+        """Return the path of such a place."""
+        for sign, folder in ((_IN_GIT, self.common_dir), (_IN_TREE, self.top)):
+            if place.startswith(sign):
+                return folder / place.removeprefix(sign)
+        return Path(place)
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +81,8 @@ class RepositoryCheckpoint:
         self._settings = settings
         # A nested repository goes with its folder when an agent removes that: then there is no one to borrow from.
         borrows = not path or not repository.git_dir.is_relative_to(repository.top)
-        self.shadow = Shadow(repository, home=settings.home, timeout_s=settings.timeout_s, borrows=borrows)
+        git_dir = settings.home / (nested_key(settings.key, path) if path else settings.key)
+        self.shadow = Shadow(repository, git_dir=git_dir, timeout_s=settings.timeout_s, borrows=borrows)
         self._recorder = Recorder(self.shadow, large_file_bytes=settings.large_file_bytes)
         pins, note = f"refs/spool/pin/{settings.key}/", self.shadow.git_dir / "changing-refs"
         self._user = UserRepository(repository, timeout_s=settings.timeout_s, pins=pins, note=note)
@@ -69,11 +90,14 @@ class RepositoryCheckpoint:
         self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
+        self._mended: list[str] = []
 
     async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
         settings, repository = self._settings, self.repository
         await self._user.remove_own_locks()
+        if then:
+            await self._mend(then)
         recording, refs = await together(self._record(then, lets_go=lets_go), self._user.refs())
         unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, settings.blobs))
         key = (unfinished.index, refs.head.commit)
@@ -83,8 +107,8 @@ class RepositoryCheckpoint:
         saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
         part = Part(
             path=self.path,
-            git_dir=str(repository.git_dir),
-            common_dir=str(repository.common_dir),
+            git_dir=settings.place_of(repository.git_dir),
+            common_dir=settings.place_of(repository.common_dir),
             object_format=repository.object_format,
             link=_link(repository.top / ".git"),
             tree=recording.tree,
@@ -97,6 +121,8 @@ class RepositoryCheckpoint:
             left=sorted(recording.left),
             nested=recording.nested,
             grown=recording.grown,
+            other_logs=self._user.other_logs(),
+            essentials=read_essentials(repository),
         )
         return part, [*self._told(recording.left), *self._told_ignored(refused)]
 
@@ -166,6 +192,7 @@ class RepositoryCheckpoint:
         """Bring the repository back to what the target holds; return what was left as it is."""
         repository, patience_s = self.repository, self._settings.timeout_s
         await in_thread(lambda _: self._make_place(target))
+        await self._mend(target)
         if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
         await self.shadow.prepare()
@@ -174,14 +201,31 @@ class RepositoryCheckpoint:
         if not self._user.exists:
             gone = self._name("the repository itself is gone: its files are back, its history is not")
             return [gone, *self._listed(tree.failed)]
-        left = await restore_refs(self._user, target.refs, log_size=target.log_size)
+        left = await self._restore_refs(target)
         await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
         await in_thread(
             lambda pulse: restore_index(
                 repository.git_dir, target.unfinished, self._settings.blobs, patience_s=patience_s, pulse=pulse
             )
         )
-        return [*self._listed(tree.failed), *self._listed(left)]
+        mended, self._mended = self._mended, []
+        return [*mended, *self._listed(tree.failed), *self._listed(left)]
+
+    async def _restore_refs(self, target: Part) -> dict[bytes, str]:
+        try:
+            return await restore_refs(self._user, target.refs, log_size=target.log_size, other_logs=target.other_logs)
+        except CommandFailed as error:
+            return {b"HEAD": f"and refs cannot be brought back: {error}"}
+
+    async def _mend(self, target: Part) -> None:
+        """Put HEAD and configuration back where git cannot read them: it would refuse everything else."""
+        broken = [name for name, kept in target.essentials.items() if content_of(self.repository, name) != kept]
+        if not broken or not self.repository.git_dir.is_dir() or await self._user.is_readable():
+            return
+        for name in broken:
+            aside = put_essential(self.repository, name, target.essentials[name])
+            where = f"; what it held is in {aside}" if aside else ""
+            self._mended.append(self._name(f".git/{name} could not be read by git: it is as it was{where}"))
 
     async def differences(self, before: str, after: str, *words: str) -> bytes:
         """Return what git says of the way from one tree to another, in the user's words but not with their tools."""

@@ -1,7 +1,6 @@
 """All repositories of one working tree: its own, and those nested in it."""
 
 import os
-from pathlib import Path
 
 import msgspec
 
@@ -29,8 +28,8 @@ class RepositorySet:
         if part.path not in self._repositories:
             repository = Repository(
                 top=place(self._top, part.path),
-                git_dir=Path(part.git_dir),
-                common_dir=Path(part.common_dir),
+                git_dir=self._settings.path_of(part.git_dir),
+                common_dir=self._settings.path_of(part.common_dir),
                 object_format=part.object_format,
             )
             self._repositories[part.path] = RepositoryCheckpoint(repository, part.path, self._settings)

@@ -1,7 +1,6 @@
 """A git directory of Spool's own beside the user's, in which the working tree is recorded without touching theirs."""
 
 import asyncio
-import hashlib
 import os
 import re
 import time
@@ -59,20 +58,15 @@ TREES = "refs/spool/tree/"
 """Where the shadow's own refs are."""
 
 
-def worktree_key(top: Path) -> str:
-    """Return the name under which Spool keeps what belongs to one working tree."""
-    return hashlib.sha256(os.fsencode(top)).hexdigest()[:16]
-
-
 class Shadow:
     """The git directory, and the commands run in it."""
 
-    def __init__(self, repository: Repository, *, home: Path, timeout_s: float, borrows: bool = True) -> None:
+    def __init__(self, repository: Repository, *, git_dir: Path, timeout_s: float, borrows: bool = True) -> None:
         self.repository = repository
         self.top = os.fsencode(repository.top)
         self.timeout_s = timeout_s
         self.borrows = borrows
-        self.git_dir = home / worktree_key(repository.top)
+        self.git_dir = git_dir
         self._env = bound_environment(
             self.git_dir,
             repository.top,

@@ -39,6 +39,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     nested: list[bytes]
     grown: list[bytes]
     """Folders that have become repositories since the checkpoint before."""
+    other_logs: dict[str, int] = {}
+    """How long the logs of other working trees' HEADs were."""
+    essentials: dict[str, bytes] = {}
+    """HEAD and the configuration, in case that git cannot read them any more."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

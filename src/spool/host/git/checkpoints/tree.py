@@ -10,7 +10,7 @@ from spool.errors import CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import differing, write_ignored
 from spool.host.git.checkpoints.modes import Modes
-from spool.host.git.checkpoints.paths import is_folder, parents, place, spared, status, within
+from spool.host.git.checkpoints.paths import is_folder, is_readable, parents, place, spared, status, within
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import chunks
 from spool.host.git.checkpoints.snapshot import Part
@@ -108,6 +108,21 @@ class TreeRestorer:
         hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
         await in_thread(lambda pulse: self._remove_folders(new, pulse))
+        await in_thread(lambda pulse: self._take_away(self._unreadable(), pulse))
+
+    def _unreadable(self) -> list[bytes]:
+        """Return the new folders in which something cannot be read or reached: they are moved as a whole."""
+        old = self._target.modes.folders
+        names = [name.rstrip(b"/") for name in self._left if not self._spare.covers(name) and self._is_closed(name)]
+        above = [[folder for folder in (*reversed([*parents(name)]), name) if folder not in old] for name in names]
+        return [new[0] for new in above if new and is_folder(self._top, new[0])]
+
+    def _is_closed(self, name: bytes) -> bool:
+        try:
+            entry = status(self._top, name)
+        except OSError:
+            return True
+        return entry is not None and stat.S_ISDIR(entry.st_mode) and not is_readable(self._top, name, entry)
 
     def _take_away(self, names: list[bytes], pulse: Pulse) -> None:
         self._for_each(names, pulse, self._take_one_away)

@@ -9,6 +9,7 @@ from spool.domain.state import Changes
 from spool.errors import CommandFailed
 from spool.host.command import run_command
 from spool.host.git.checkpoints.folders import Folders, folders_of, learn_folders
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import (
     Known,
     Modes,
@@ -66,12 +67,14 @@ class Recorder:
         self._large = large_file_bytes
         self._notes = shadow.git_dir / "known"
 
-    async def record(self, spare: Spared = _NOTHING, *, lets_go: bool = False) -> Recording:
-        """Record the tree as it is now, without the names to spare.
+    async def record(
+        self, spare: Spared = _NOTHING, *, lets_go: bool = False, rules: IgnoreRules | None = None
+    ) -> Recording:
+        """Record the tree as it is now, without the names to spare, under the user's ignore rules or earlier ones.
 
         A folder that has become a repository is let go, or else recorded as the folder that it was.
         """
-        await self.shadow.prepare()
+        await self.shadow.prepare(rules)
         try:
             return await self._record(spare, lets_go=lets_go)
         except CommandFailed:

@@ -10,6 +10,7 @@ from spool.errors import CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.essentials import content_of, put_essential, read_essentials
 from spool.host.git.checkpoints.folders import open_folders
+from spool.host.git.checkpoints.git_directory_copy import GitDirectoryCopy
 from spool.host.git.checkpoints.ignored import read_ignored
 from spool.host.git.checkpoints.paths import Spared, spared
 from spool.host.git.checkpoints.recorder import Recorder, Recording
@@ -91,6 +92,7 @@ class RepositoryCheckpoint:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
         self._mended: list[str] = []
+        self._copy = GitDirectoryCopy(git_dir / "copy") if path else None
 
     async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
@@ -121,6 +123,7 @@ class RepositoryCheckpoint:
             left=sorted(recording.left),
             nested=recording.nested,
             grown=recording.grown,
+            rules=self.shadow.rules,
             other_logs=self._user.other_logs(),
             essentials=read_essentials(repository),
         )
@@ -128,12 +131,12 @@ class RepositoryCheckpoint:
 
     async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
         """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
-        spare = spared([*then.ignored, *then.left]) if then else Spared()
+        spare, rules = (spared([*then.ignored, *then.left]), then.rules) if then else (Spared(), None)
         opened = await self._open(list(then.modes.folders) if then else [])
-        recording = await self._recorder.record(spare, lets_go=lets_go)
+        recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
         while then and (more := await self._open(recording.closed)):
             opened |= more
-            recording = await self._recorder.record(spare, lets_go=lets_go)
+            recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
         if opened:
             recording.modes.folders = recording.modes.folders | opened
         return recording
@@ -143,7 +146,7 @@ class RepositoryCheckpoint:
 
     async def keep(self, owner: str, part: Part, *, instead: Part | None = None) -> Stale:
         """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
-        head = part.refs.head.commit
+        head, repository = part.refs.head.commit, self.repository
         heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
         tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
         more = sorted(tips - heads)[:MOST_PINS]
@@ -156,6 +159,9 @@ class RepositoryCheckpoint:
             safe.add(part.tree)
         wanted = {part.tree, *([instead.tree] if instead else [])}
         trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
+        if self._copy and not instead and repository.git_dir == repository.common_dir:
+            copy = self._copy
+            await in_thread(lambda _: copy.update(repository.git_dir))
         missed = len(tips - heads) - len(more)
         warnings = [self._name(f"{missed} branches and tags are too many to be pinned")] if missed else []
         return Stale(pins=pins, trees=trees, warnings=warnings)
@@ -173,6 +179,8 @@ class RepositoryCheckpoint:
         await self._user.remove_own_locks()
         for pins in self._all_pins():
             await pins.release(owner)
+        if self._copy and not self.shadow.holds_trees:
+            self._copy.remove()
 
     async def tidy(self, owners: set[str]) -> None:
         """Let go of what belongs to none of these owners."""
@@ -192,10 +200,13 @@ class RepositoryCheckpoint:
         """Bring the repository back to what the target holds; return what was left as it is."""
         repository, patience_s = self.repository, self._settings.timeout_s
         await in_thread(lambda _: self._make_place(target))
+        if self._copy and self._copy.exists and not repository.git_dir.exists():
+            copy = self._copy
+            await in_thread(lambda _: copy.restore(repository.git_dir))
         await self._mend(target)
         if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
-        await self.shadow.prepare()
+        await self.shadow.prepare(target.rules)
         tree = TreeRestorer(self._recorder, target, now, displaced)
         await tree.restore()
         if not self._user.exists:

@@ -11,8 +11,9 @@ from pathlib import Path
 from spool.domain.text import one_line
 from spool.errors import CommandFailed
 from spool.host.command import Completed, run_command
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesReader
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
-from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment, git_environment
+from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
 from spool.host.state.files import make_folder, replace_file
 
 _SETTINGS = """\
@@ -24,6 +25,7 @@ _SETTINGS = """\
 \tbigFileThreshold = 1m
 \tlogAllRefUpdates = false
 \tsymlinks = true
+\tignoreCase = {folds}
 \tfileMode = true
 \ttrustctime = true
 \tcheckStat = default
@@ -45,7 +47,6 @@ _SETTINGS = """\
 {extensions}"""
 _ATTRIBUTES = b"* -text -ident -filter !eol !working-tree-encoding !diff\n"
 _EXCLUDED = b"**/.spool/.state/\n"
-_INHERITED = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
@@ -75,18 +76,18 @@ class Shadow:
             GIT_LITERAL_PATHSPECS="1",
         )
         self.mounts: list[bytes] = []
-        self._config_seen: tuple[int, ...] = ()
-        self._config: tuple[str, ...] = ()
+        self.rules = IgnoreRules()
+        self._reader = IgnoreRulesReader(repository, timeout_s=timeout_s)
 
     @property
     def index(self) -> Path:
         """The shadow's own index."""
         return self.git_dir / "index"
 
-    async def prepare(self) -> None:
-        """Make the shadow if there is none, and take over what decides which files the user's git ignores."""
+    async def prepare(self, rules: IgnoreRules | None = None) -> None:
+        """Make the shadow if there is none, with these ignore rules or else those that the user's git has now."""
+        self.rules = rules or await self._reader.read()
         await asyncio.to_thread(self._make)
-        await self._inherit()
         await self._unlock()
         self.mounts = await asyncio.to_thread(mounts_below, self.top)
 
@@ -94,6 +95,11 @@ class Shadow:
     def excluded_mounts(self) -> list[bytes]:
         """Options that keep `git ls-files` out of what is mounted in the working tree."""
         return [b"--exclude=/" + _GLOB.sub(rb"\\\g<0>", name) for name in self.mounts]
+
+    @property
+    def _config(self) -> tuple[str, ...]:
+        more = f"core.excludesFile={self.git_dir / 'info' / 'more'}"
+        return ("-c", more, "-c", f"core.precomposeUnicode={self.rules.precompose}")
 
     async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git on the shadow and the user's working tree; return what it printed."""
@@ -121,8 +127,19 @@ class Shadow:
         """
         if not names:
             return set()
+        as_user = f"core.ignoreCase={self.rules.ignore_case}"
         done = await run_command(
-            ["git", *QUIET, *self._config, "check-ignore", "-z", "--stdin", "--no-index"],
+            [
+                "git",
+                *QUIET,
+                *self._config,
+                "-c",
+                f"core.ignoreCase={self.rules.ignore_case}",
+                "check-ignore",
+                "-z",
+                "--stdin",
+                "--no-index",
+            ],
             directory=self._directory,
             timeout_s=self.timeout_s,
             env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},
@@ -180,6 +197,11 @@ class Shadow:
             stdin=wanted.encode(),
         )  # fmt: skip
 
+    @property
+    def holds_trees(self) -> bool:
+        """Whether any checkpoint or attempt has a tree here."""
+        return any((self.git_dir / TREES).glob("*/*"))
+
     def trees_of(self, owner: str) -> set[str]:
         """Return the trees that an owner's refs hold. Nobody packs the shadow's refs: each is a file."""
         with suppress(FileNotFoundError):
@@ -193,7 +215,7 @@ class Shadow:
         took in packs of the repository that objects are borrowed from.
         """
         packs = len(list((self.git_dir / "objects" / "pack").glob("*.pack")))
-        if not any((self.git_dir / TREES).glob("*/*")) and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
+        if not self.holds_trees and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
             await asyncio.to_thread(self._begin_anew)
         elif packs > MOST_PACKS:
             for words in (("write",), ("repack", "--batch-size=0"), ("expire",)):
@@ -224,35 +246,22 @@ class Shadow:
             make_folder(self.git_dir / folder)
         sha256 = self.repository.object_format == "sha256"
         extensions = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
-        exclude = self.repository.common_dir / "info" / "exclude"
-        inherited = exclude.read_bytes() if exclude.is_file() else b""
+        folds = (self.git_dir / "INFO").exists()  # what the file system does, whatever the user's setting says
+        settings = _SETTINGS.format(version=int(sha256), folds=str(folds).lower(), extensions=extensions)
         lent = os.fsencode(self.repository.common_dir / "objects") + b"\n"
         for name, content in {
-            "config": _SETTINGS.format(version=1 if sha256 else 0, extensions=extensions).encode(),
+            "config": _SETTINGS.format(
+                version=1 if sha256 else 0, folds=str(folds).lower(), extensions=extensions
+            ).encode(),
             "info/attributes": _ATTRIBUTES,
-            "info/exclude": inherited + b"\n" + _EXCLUDED,
+            "info/exclude": self.rules.exclude + b"\n" + _EXCLUDED,
+            "info/more": self.rules.more,
             "objects/info/alternates": lent if self.borrows else b"",
             "HEAD": b"ref: refs/heads/spool\n",
         }.items():
             path = self.git_dir / name
             if not path.is_file() or path.read_bytes() != content:
                 replace_file(path, content)
-
-    async def _inherit(self) -> None:
-        """Ask the user's git, once for each state of its configuration, for what says where ignore rules are."""
-        places = (self.repository.common_dir / "config", self.repository.git_dir / "config.worktree")
-        seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())
-        if seen == self._config_seen or not self.repository.git_dir.is_dir():
-            return
-        told = await run_command(
-            ["git", "--git-dir", self.repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _INHERITED],
-            directory=self._directory,
-            timeout_s=self.timeout_s,
-            env=git_environment(),
-        )
-        rows = [row.partition("\n") for row in told.output.decode("utf-8", "surrogateescape").split("\0") if row]
-        self._config = tuple(word for name, _, value in rows for word in ("-c", f"{name}={value}"))
-        self._config_seen = seen
 
     async def _unlock(self) -> None:
         """Remove a lock of the shadow's own, left by a git that was killed; one still at work gets a moment."""

@@ -10,6 +10,7 @@ import msgspec
 
 from spool.domain.state import SCHEMA
 from spool.errors import StateError, UnreadableState
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import Modes
 from spool.host.git.checkpoints.unfinished import Unfinished
 from spool.host.git.checkpoints.user_repository import Refs
@@ -39,6 +40,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     nested: list[bytes]
     grown: list[bytes]
     """Folders that have become repositories since the checkpoint before."""
+    rules: IgnoreRules | None = None
     other_logs: dict[str, int] = {}
     """How long the logs of other working trees' HEADs were."""
     essentials: dict[str, bytes] = {}

@@ -21,7 +21,7 @@ _FILES = (
     "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",
     "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD",
     "BISECT_LOG", "BISECT_START", "BISECT_TERMS", "BISECT_NAMES", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK",
-    "info/sparse-checkout",
+    "info/sparse-checkout", "info/exclude",
 )  # fmt: skip
 _FOLDERS = ("rebase-merge", "rebase-apply", "sequencer")
 _OID = re.compile(rb"^(?:[0-9a-f]{64}|[0-9a-f]{40})\b", re.MULTILINE)

@@ -59,6 +59,7 @@ class World:
     def __init__(self, base: Path, *, object_format: str = "sha1", init: bool = True) -> None:
         self.base = base
         self.top = base / "project"
+        self.mounted: list[Path] = []
         self.top.mkdir(parents=True, exist_ok=True)
         (base / "home").mkdir(exist_ok=True)
         self.env = {**ENV, "HOME": str(base / "home")}
@@ -137,7 +138,7 @@ def run(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 def entries(top: Path) -> dict[str, Entry]:
     """Return every file, link, folder and FIFO, git directories and Spool's state aside."""
-    found: dict[str, Entry] = {}
+    found: dict[str, Entry] = {".": _entry(top)}
     for folder, names, files in os.walk(top):
         names[:] = [name for name in names if name != ".git"]
         for name in [*names, *files]:

@@ -59,7 +59,7 @@ class GitWorktree:
     async def _mark(self) -> _Mark:
         """Return the tree, and where the submodules and clones in it stand: their files are not in the tree."""
         try:
-            await asyncio.to_thread(self._identity.claim)
+            self._identity.claim()
         except CheckpointError as error:
             raise CommandFailed(str(error), hint=error.hint) from None
         recording = await self._recorder.record()

@@ -66,7 +66,7 @@ class Checkpoints:
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
-        await in_thread(lambda _: self._identity.claim())
+        self._identity.claim()
         snapshot, stale = await self._or_anew(lambda: self._take(label))
         await in_thread(lambda _: self._saved.save(snapshot))
         self._marker.unlink(missing_ok=True)

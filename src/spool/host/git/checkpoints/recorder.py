@@ -22,7 +22,7 @@ from spool.host.git.checkpoints.modes import (
 )
 from spool.host.git.checkpoints.paths import Spared, spared
 from spool.host.git.checkpoints.shadow import Shadow
-from spool.host.git.checkpoints.stamps import clock_ns, recent_of, suspects
+from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
 from spool.host.git.checkpoints.untracked import Untracked, find_untracked
 from spool.host.git.repository import QUIET, git_environment
 from spool.host.threads import in_thread, together
@@ -50,7 +50,6 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 class _Survey(msgspec.Struct, frozen=True, kw_only=True):
     """What a first look at the working tree has found."""
 
-    now_ns: int
     behind: Spared
     """What is behind a mount point."""
     changed: dict[bytes, bytes]
@@ -115,11 +114,13 @@ class Recorder:
         names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else {})]))
         seen, unseen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
         # Without notes, all that changed about the time when the index was written is in doubt.
-        known = known or Known(
-            modes=usual_modes(seen), recent=dict.fromkeys(recent_of(seen, index[0] if index else survey.now_ns), ())
+        now_ns = self.shadow.now_ns
+        doubtful: dict[bytes, Stamp] = (
+            {} if known else dict.fromkeys(recent_of(seen, index[0] if index else now_ns), ())
         )
+        known = known or Known(modes=usual_modes(seen), recent=doubtful)
         again = [name for name in suspects(known.recent, seen) if name not in survey.changed]
-        known.recent = recent_of(seen, survey.now_ns)
+        known.recent = recent_of(seen, now_ns)
         learn_files(known.modes, seen)
         folders = await self._learn_folders(known, names, survey)
         if lets_go and folders.repositories:
@@ -143,12 +144,11 @@ class Recorder:
         )
 
     async def _survey(self, spare: Spared) -> _Survey:
-        now_ns = await in_thread(lambda _: clock_ns(self.shadow.git_dir))
         user_index = signature(self.shadow.repository.git_dir / "index")
         behind = spared(name + b"/" for name in self.shadow.mounts)
         changed, others = await together(self._changed(), find_untracked(self.shadow, spare.also(behind.names)))
         changed = {name: how for name, how in changed.items() if not behind.covers(name)}
-        return _Survey(now_ns=now_ns, behind=behind, changed=changed, others=others, user_index=user_index)
+        return _Survey(behind=behind, changed=changed, others=others, user_index=user_index)
 
     async def _wanted(self, known: Known | None, survey: _Survey) -> list[bytes]:
         """Return the files to take into the index."""
@@ -160,10 +160,10 @@ class Recorder:
 
     async def _learn_folders(self, known: Known, names: list[bytes], survey: _Survey) -> Folders:
         """Look at all folders: which have become repositories, and which cannot be read."""
-        others = survey.others
+        others, shadow = survey.others, self.shadow
         more = folders_of(names) | folders_of(others.folders) | {*others.folders, *others.nested}
         found = await in_thread(
-            lambda pulse: learn_folders(self.shadow.top, known, more, survey.behind, now_ns=survey.now_ns, pulse=pulse)
+            lambda pulse: learn_folders(shadow.top, known, more, survey.behind, now_ns=shadow.now_ns, pulse=pulse)
         )
         found.repositories = [name for name in found.repositories if name not in set(others.nested)]
         found.closed += [name for name in others.closed if name not in found.closed]

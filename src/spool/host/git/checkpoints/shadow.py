@@ -13,6 +13,7 @@ from spool.errors import CommandFailed
 from spool.host.command import Completed, run_command
 from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesReader
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
+from spool.host.git.checkpoints.stamps import clock_ns
 from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
 from spool.host.state.files import make_folder, replace_file
 
@@ -76,6 +77,8 @@ class Shadow:
             GIT_LITERAL_PATHSPECS="1",
         )
         self.mounts: list[bytes] = []
+        self.now_ns = 0
+        """When it was last prepared, by the clock that stamps its files."""
         self.rules = IgnoreRules()
         self._reader = IgnoreRulesReader(repository, timeout_s=timeout_s)
 
@@ -89,7 +92,6 @@ class Shadow:
         self.rules = rules or await self._reader.read()
         await asyncio.to_thread(self._make)
         await self._unlock()
-        self.mounts = await asyncio.to_thread(mounts_below, self.top)
 
     @property
     def excluded_mounts(self) -> list[bytes]:
@@ -129,17 +131,7 @@ class Shadow:
             return set()
         as_user = f"core.ignoreCase={self.rules.ignore_case}"
         done = await run_command(
-            [
-                "git",
-                *QUIET,
-                *self._config,
-                "-c",
-                f"core.ignoreCase={self.rules.ignore_case}",
-                "check-ignore",
-                "-z",
-                "--stdin",
-                "--no-index",
-            ],
+            ["git", *QUIET, *self._config, "-c", as_user, "check-ignore", "-z", "--stdin", "--no-index"],
             directory=self._directory,
             timeout_s=self.timeout_s,
             env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},
@@ -250,9 +242,7 @@ class Shadow:
         settings = _SETTINGS.format(version=int(sha256), folds=str(folds).lower(), extensions=extensions)
         lent = os.fsencode(self.repository.common_dir / "objects") + b"\n"
         for name, content in {
-            "config": _SETTINGS.format(
-                version=1 if sha256 else 0, folds=str(folds).lower(), extensions=extensions
-            ).encode(),
+            "config": settings.encode(),
             "info/attributes": _ATTRIBUTES,
             "info/exclude": self.rules.exclude + b"\n" + _EXCLUDED,
             "info/more": self.rules.more,
@@ -262,6 +252,8 @@ class Shadow:
             path = self.git_dir / name
             if not path.is_file() or path.read_bytes() != content:
                 replace_file(path, content)
+        self.mounts = mounts_below(self.top)
+        self.now_ns = clock_ns(self.git_dir)
 
     async def _unlock(self) -> None:
         """Remove a lock of the shadow's own, left by a git that was killed; one still at work gets a moment."""

@@ -61,7 +61,8 @@ async def _expanded(shadow: Shadow, spare: Spared, found: Untracked, unknown: li
     # Git also calls a folder ignored that merely has nothing but ignored files in it.
     by_rule = await shadow.ignored([name for name in kept if name.endswith(b"/")])
     ignored = {name for name in kept if not name.endswith(b"/") or name in by_rule} | set(found.ignored)
-    files = [name for name in files if not spare.covers(name)]
+    ignored |= {name for name in files if spare.covers(name)}
+    files = [name for name in files if name not in ignored]
     nested = {name[:-1] for name in files if name.endswith(b"/")} | set(found.nested)
     walked = await in_thread(lambda pulse: _folders(shadow.top, unknown, spare.also(ignored), nested, pulse))
     return Untracked(

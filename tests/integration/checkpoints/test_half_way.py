@@ -1,6 +1,7 @@
 """Nothing that an agent leaves behind stops a revert half-way: the rest is reverted, and what is not is named."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_a_broken_head_or_configuration(saved: World, name: str, content: bytes 
     path.unlink()
     if content is not None:
         path.write_bytes(content)
+    run(checkpoints.revert(checkpoint))
+    assert world.picture() == before
+
+
+def test_a_removed_folder_of_refs(saved: World) -> None:
+    world = saved
+    checkpoints, before = world.checkpoints(), world.picture()
+    checkpoint = run(checkpoints.save("story 1"))
+    _agent(world)
+    shutil.rmtree(world.top / ".git/refs")
     run(checkpoints.revert(checkpoint))
     assert world.picture() == before
 

@@ -102,6 +102,26 @@ def test_a_removed_clone_comes_back_with_its_history(world: World, library: Path
     assert discarded.warnings == ()
 
 
+@pytest.mark.parametrize("submodule", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_nested_repository_replaced_by_another_comes_back(
+    world: World, library: Path, submodule: bool, later: bool
+) -> None:
+    if submodule:
+        nested = _submodule(world, library)
+    else:
+        nested = world.top / "sub"
+        world.git("clone", "-q", str(library), str(nested))
+    checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(nested)
+    saved = run(checkpoints.save("story 1"))
+    remove(nested / ".git")
+    world.git("init", "-q", "-b", "agent", cwd=nested)
+    world.commit("another repository", cwd=nested)
+    discarded = run((world.checkpoints() if later else checkpoints).revert(saved))
+    assert (world.picture(), world.picture(nested)) == (before, inner)
+    assert discarded is not None
+
+
 def test_copies_of_git_directories_go_with_the_checkpoint(world: World, library: Path) -> None:
     world.git("clone", "-q", str(library), str(world.top / "lib"))
     checkpoints = world.checkpoints()

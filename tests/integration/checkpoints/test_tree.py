@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import tempfile
 import time
 from pathlib import Path
 
@@ -219,6 +220,28 @@ def test_a_fifo_neither_blocks_nor_vanishes(world: World) -> None:
     os.mkfifo(world.top / "committed")
     run(checkpoints.revert(saved))
     assert entries(world.top) == before
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a second file system")
+def test_fifos_come_back_from_another_file_system(world: World, tmp_path: Path) -> None:
+    top = Path(tempfile.mkdtemp(dir="/dev/shm" if tmp_path.stat().st_dev != Path("/dev/shm").stat().st_dev else "/tmp"))
+    try:
+        world.git("worktree", "add", "-q", "-f", str(top / "linked"), "-b", "linked")
+        world.top = top / "linked"
+        os.mkfifo(world.top / "mine", 0o640)
+        checkpoints, before = world.checkpoints(), entries(world.top)
+        saved = run(checkpoints.save("story 1"))
+        remove(world.top / "mine")
+        world.write("mine", "a file now\n")
+        os.mkfifo(world.top / "agent")
+        attempt = entries(world.top)
+        discarded = run(checkpoints.revert(saved))
+        assert entries(world.top) == before
+        assert discarded is not None
+        run(checkpoints.restore(discarded.name))
+        assert entries(world.top) == attempt
+    finally:
+        shutil.rmtree(top)
 
 
 def test_a_large_file_is_left_alone_with_a_warning(world: World) -> None:

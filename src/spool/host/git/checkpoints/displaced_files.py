@@ -65,6 +65,17 @@ def _move(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        _move_far(source, target)
+
+
+def _move_far(source: Path, target: Path) -> None:
+    """Move something to another file system; a FIFO cannot be copied."""
+    mode = source.lstat().st_mode
+    if stat.S_ISFIFO(mode):
+        os.mkfifo(target)
+        target.chmod(stat.S_IMODE(mode))
+        source.unlink()
+    else:
         shutil.move(source, target)
 
 

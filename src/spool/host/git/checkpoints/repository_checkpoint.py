@@ -1,6 +1,7 @@
 """One repository, the working tree's own or one nested in it: takes it down as part of a snapshot, and puts it back."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -113,6 +114,7 @@ class RepositoryCheckpoint:
             common_dir=settings.place_of(repository.common_dir),
             object_format=repository.object_format,
             link=_link(repository.top / ".git"),
+            node=_node(repository.top / ".git"),
             tree=recording.tree,
             modes=recording.modes,
             refs=refs,
@@ -148,6 +150,8 @@ class RepositoryCheckpoint:
         """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
         head, repository = part.refs.head.commit, self.repository
         heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
+        if instead:  # a repository that was put in the place of another has not its commits
+            heads = await self._user.existing(heads)
         tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
         more = sorted(tips - heads)[:MOST_PINS]
         named = await self._user.existing(oids_of(part.unfinished) - heads)
@@ -199,7 +203,7 @@ class RepositoryCheckpoint:
     async def put_back(self, target: Part, now: Part | None, displaced: DisplacedFiles) -> list[str]:
         """Bring the repository back to what the target holds; return what was left as it is."""
         repository, patience_s = self.repository, self._settings.timeout_s
-        await in_thread(lambda _: self._make_place(target))
+        await in_thread(lambda _: self._make_place(target, displaced))
         if self._copy and self._copy.exists and not repository.git_dir.exists():
             copy = self._copy
             await in_thread(lambda _: copy.restore(repository.git_dir))
@@ -230,6 +234,9 @@ class RepositoryCheckpoint:
 
     async def _mend(self, target: Part) -> None:
         """Put HEAD and configuration back where git cannot read them: it would refuse everything else."""
+        if self.repository.common_dir.is_dir():
+            for folder in ("refs", "objects"):
+                (self.repository.common_dir / folder).mkdir(exist_ok=True)
         broken = [name for name, kept in target.essentials.items() if content_of(self.repository, name) != kept]
         if not broken or not self.repository.git_dir.is_dir() or await self._user.is_readable():
             return
@@ -255,13 +262,21 @@ class RepositoryCheckpoint:
         rows = b"".join(b"100644 blob %b\t%d\0" % (oid.encode(), n) for n, oid in enumerate(part.unfinished.staged))
         return {(await self._user.git("mktree", "-z", stdin=rows)).decode().strip()}
 
-    def _make_place(self, target: Part) -> None:
+    def _make_place(self, target: Part, displaced: DisplacedFiles) -> None:
+        """See to it that a nested repository has a folder, with the `.git` that it had and not another one."""
         top = self.repository.top
         top.mkdir(parents=True, exist_ok=True)
         link = top / ".git"
+        if self.path and os.path.lexists(link) and self._is_another(link, target):
+            displaced.put(self.shadow.top, b".git", known_as=self.path + b"/.git")
         if target.link is not None and not link.exists():
             replace_file(link, target.link)
             link.chmod(0o644)
+
+    def _is_another(self, link: Path, target: Part) -> bool:
+        if target.link is not None:
+            return _link(link) != target.link
+        return target.node != (0, 0) and _node(link) != target.node and self._copy is not None and self._copy.exists
 
     def _listed(self, named: dict[bytes, str]) -> list[str]:
         """Return a warning for each name, and one for all beyond the first."""
@@ -308,6 +323,13 @@ def _rules(names: list[bytes]) -> set[bytes]:
 
 def _link(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
+
+
+def _node(path: Path) -> tuple[int, int]:
+    with suppress(OSError):
+        entry = path.lstat()
+        return (entry.st_dev, entry.st_ino)
+    return (0, 0)
 
 
 def _shown(name: bytes) -> str:

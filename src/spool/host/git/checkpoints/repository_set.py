@@ -25,10 +25,12 @@ class RepositorySet:
 
     def at(self, part: Part) -> RepositoryCheckpoint:
         """Return the repository of a part, there or not."""
-        if part.path not in self._repositories:
+        git_dir = self._settings.path_of(part.git_dir)
+        known = self._repositories.get(part.path)
+        if known is None or (part.path and known.repository.git_dir != git_dir):
             repository = Repository(
                 top=place(self._top, part.path),
-                git_dir=self._settings.path_of(part.git_dir),
+                git_dir=git_dir,
                 common_dir=self._settings.path_of(part.common_dir),
                 object_format=part.object_format,
             )

@@ -42,6 +42,9 @@ class TreeRestorer:
 
     async def restore(self) -> None:
         """Do it. Each step may be cut short: done again from the start, it ends the same."""
+        known = spared([*self._target.ignored, *self._target.left])
+        new = [name for name in self._shadow.mounts if not known.covers(name)]
+        self.failed |= dict.fromkeys(new, "is a mount point: nothing behind it was touched")
         await self._shadow.git("read-tree", "--reset", self._target.tree)
         self._kept = await self._held_by_attempt()
         rewrite = await self._to_rewrite()

@@ -157,6 +157,7 @@ class _Seen:
     """The world at one moment, its nested repositories too."""
 
     def __init__(self, world: World) -> None:
+        self._world = world
         self.picture = world.picture()
         self.ignored = world.ignored()
         # Git lists no FIFO, ignored or not.
@@ -174,7 +175,11 @@ class _Seen:
 
     def hides(self, name: str, other: "_Seen") -> bool:
         """Whether the rules of this moment, or of another with the same, ignore what is there then."""
-        return other.is_ignored(name) or name in self.fifo_rules or name in other.fifo_rules
+        if other.is_ignored(name) or name in self.fifo_rules or name in other.fifo_rules:
+            return True
+        # The agent may have set another file of rules, which a revert does not undo.
+        rules = f"core.excludesFile={self.excludes_file.strip()}"
+        return bool(self._world.git("-c", rules, "check-ignore", "--no-index", name, check=False))
 
     def in_ignored_folder(self, name: str) -> bool:
         """Whether a path is an ignored folder or lies in one, and is not tracked in spite of that."""

@@ -1,6 +1,7 @@
 """A git directory that was removed, replaced, moved or copied: never another repository's HEAD."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -106,6 +107,17 @@ def test_a_moved_clone_finds_its_checkpoint(world: World) -> None:
     found = run(world.checkpoints().current())
     assert found == saved
     run(world.checkpoints().revert(found))
+    assert entries(world.top) == before
+
+
+def test_a_path_that_is_not_utf8(world: World) -> None:
+    world.top = world.top.rename(world.base / os.fsdecode(b"b\xffd"))
+    nested = world.top / os.fsdecode(b"n\xff")
+    nested.mkdir()
+    _init(world, nested)
+    saved, before = run(world.checkpoints().save("story 1")), entries(world.top)
+    (nested / "other").write_text("agent\n")
+    run(world.checkpoints().revert(saved))
     assert entries(world.top) == before
 
 

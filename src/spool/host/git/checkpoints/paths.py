@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from spool.domain.text import one_line
+
 
 class Spared(msgspec.Struct, frozen=True):
     """Names that are not to be touched: files, and folders (written with a slash) with all that is in them."""
@@ -72,3 +74,8 @@ def is_readable(top: bytes, name: bytes, entry: os.stat_result) -> bool:
     """Whether a folder can be listed and entered; only doubtful ones cost a system call."""
     usual = entry.st_uid == os.geteuid() and entry.st_mode & 0o500 == 0o500
     return usual or os.access(top + b"/" + name, os.R_OK | os.X_OK)
+
+
+def shown(name: bytes) -> str:
+    """Return a name as text for a person: one line, with U+FFFD for what is not UTF-8."""
+    return one_line(os.fsdecode(name).encode("utf-8", "replace").decode())

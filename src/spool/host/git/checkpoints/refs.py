@@ -1,5 +1,6 @@
 """Puts HEAD and refs back, and keeps the user's `git gc` away from what a checkpoint needs."""
 
+import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -74,7 +75,7 @@ def _is_ours(name: bytes, saved: Refs, now: Refs, elsewhere: Elsewhere) -> bool:
 
 
 async def restore_refs(
-    user: UserRepository, saved: Refs, *, log_size: int, other_logs: dict[str, int]
+    user: UserRepository, saved: Refs, *, log_size: int, other_logs: dict[bytes, int]
 ) -> dict[bytes, str]:
     """Bring HEAD and refs back; return those that are not as they were, and why."""
     now = await user.refs()
@@ -84,7 +85,9 @@ async def restore_refs(
     own = _named_since(user.repository.git_dir / "logs" / "HEAD", log_size)
     own -= {oid.encode() for oid in saved.names.values()}
     common = user.repository.common_dir
-    named = {name for log in user.other_logs() for name in _named_since(common / log, other_logs.get(log, 0))}
+    named = {
+        name for log in user.other_logs() for name in _named_since(common / os.fsdecode(log), other_logs.get(log, 0))
+    }
     plan = plan_refs(saved, now, Elsewhere(others=others, branches=branches, own=own, named=named))
     there = await user.existing(set(plan.write.values()))
     lost = {name: "cannot be brought back: its commit is gone" for name, oid in plan.write.items() if oid not in there}

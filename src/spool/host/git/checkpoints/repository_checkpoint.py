@@ -6,14 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.text import one_line
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.essentials import content_of, put_essential, read_essentials
 from spool.host.git.checkpoints.folders import open_folders
 from spool.host.git.checkpoints.git_directory_copy import GitDirectoryCopy
 from spool.host.git.checkpoints.ignored import read_ignored
-from spool.host.git.checkpoints.paths import Spared, spared
+from spool.host.git.checkpoints.paths import Spared, shown, spared
 from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
 from spool.host.git.checkpoints.shadow import TREES, Shadow
@@ -35,7 +34,6 @@ from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
 
 _MOST_NAMED = 50
-_IN_GIT, _IN_TREE = "git:", "tree:"
 
 
 class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,18 +50,19 @@ class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
     large_file_bytes: int
 
     def place_of(self, path: Path) -> str:
-        """Return a path in a form that is still true when the repository was moved."""
-        for sign, folder in ((_IN_GIT, self.common_dir), (_IN_TREE, self.top)):
-            if path.is_relative_to(folder):
-                return sign + str(path.relative_to(folder))
-        return str(path)
+        """Return a path in a form that is still true when the repository was moved; each character is a byte."""
+        sign, folder = next(one for one in self._places() if path.is_relative_to(one[1]))
+        return sign + bytes(path.relative_to(folder)).decode("latin-1")
 
-    def path_of(self, place: str) -> Path:
-        """Return the path of such a place."""
-        for sign, folder in ((_IN_GIT, self.common_dir), (_IN_TREE, self.top)):
-            if place.startswith(sign):
-                return folder / place.removeprefix(sign)
-        return Path(place)
+    def path_of(self, kept: str) -> Path:
+        """Return the path that was kept in such a form."""
+        for sign, folder in self._places():
+            if kept.startswith(sign):
+                return folder / os.fsdecode(kept.removeprefix(sign).encode("latin-1"))
+        return Path(kept)
+
+    def _places(self) -> tuple[tuple[str, Path], ...]:
+        return (("git:", self.common_dir), ("tree:", self.top), ("root:", Path("/")))
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,24 +279,24 @@ class RepositoryCheckpoint:
 
     def _listed(self, named: dict[bytes, str]) -> list[str]:
         """Return a warning for each name, and one for all beyond the first."""
-        shown = [self._name(f"{_shown(name) or 'the top folder'} {why}") for name, why in named.items()]
-        more = [self._name(f"{len(shown) - _MOST_NAMED} more could not be brought back")]
-        return [*shown[:_MOST_NAMED], *more] if len(shown) > _MOST_NAMED else shown
+        lines = [self._name(f"{shown(name) or 'the top folder'} {why}") for name, why in named.items()]
+        more = [self._name(f"{len(lines) - _MOST_NAMED} more could not be brought back")]
+        return [*lines[:_MOST_NAMED], *more] if len(lines) > _MOST_NAMED else lines
 
     def _told(self, left: dict[bytes, str]) -> list[str]:
         return [
-            self._name(f"{_shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
+            self._name(f"{shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
             for name, why in left.items()
         ]
 
     def _told_ignored(self, refused: list[bytes]) -> list[str]:
         if not refused:
             return []
-        first = ", ".join(_shown(name) for name in refused[:3])
+        first = ", ".join(shown(name) for name in refused[:3])
         return [self._name(f"ignored files that are not saved, for their size or number: {len(refused)} ({first} …)")]
 
     def _name(self, text: str) -> str:
-        return f"{_shown(self.path)}: {text}" if self.path else text
+        return f"{shown(self.path)}: {text}" if self.path else text
 
 
 def same_work(one: Part, other: Part) -> bool:
@@ -330,7 +329,3 @@ def _node(path: Path) -> tuple[int, int]:
         entry = path.lstat()
         return (entry.st_dev, entry.st_ino)
     return (0, 0)
-
-
-def _shown(name: bytes) -> str:
-    return one_line(os.fsdecode(name).encode("utf-8", "replace").decode())

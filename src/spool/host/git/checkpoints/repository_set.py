@@ -6,7 +6,7 @@ import msgspec
 
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.mounts import mounts_below
-from spool.host.git.checkpoints.paths import place, spared
+from spool.host.git.checkpoints.paths import place, shown, spared
 from spool.host.git.checkpoints.repository_checkpoint import RepositoryCheckpoint, TreeSettings
 from spool.host.git.checkpoints.snapshot import Part, Snapshot
 from spool.host.git.repository import NoRepository, Repository, find_repository
@@ -68,7 +68,7 @@ class RepositorySet:
         warnings = []
         for part in target.parts:
             if part.path and behind.covers(part.path):
-                warnings.append(f"{os.fsdecode(part.path)} is behind a mount point: it is left as it is")
+                warnings.append(f"{shown(part.path)} is behind a mount point: it is left as it is")
             else:
                 warnings += await self.at(part).put_back(part, now.get(part.path), displaced)
         return warnings
@@ -111,12 +111,12 @@ class RepositorySet:
 
     async def _refusal(self, path: bytes) -> str | None:
         """Return why a nested repository is left alone: nothing to tell of a linked working tree; None if it is not."""
-        shown = os.fsdecode(path)
+        name = shown(path)
         if path not in self._repositories and len(self._repositories) > MOST_NESTED:
-            return f"{shown}: too many nested repositories; this one is neither saved nor touched"
+            return f"{name}: too many nested repositories; this one is neither saved nor touched"
         found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s)
         if isinstance(found, NoRepository):
-            return f"{shown}: neither saved nor touched, since git says: {found.why}"
+            return f"{name}: neither saved nor touched, since git says: {found.why}"
         if found.common_dir == self._repository.common_dir:
             return ""
         self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
@@ -128,5 +128,5 @@ def _join(path: bytes, name: bytes) -> bytes:
 
 
 def _prefixes(path: bytes) -> tuple[str, ...]:
-    shown = os.fsdecode(path)
-    return (f"--src-prefix=a/{shown}/", f"--dst-prefix=b/{shown}/") if path else ()
+    inside = os.fsdecode(path)
+    return (f"--src-prefix=a/{inside}/", f"--dst-prefix=b/{inside}/") if path else ()

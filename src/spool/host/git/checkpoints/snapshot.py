@@ -43,7 +43,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     grown: list[bytes]
     """Folders that have become repositories since the checkpoint before."""
     rules: IgnoreRules | None = None
-    other_logs: dict[str, int] = {}
+    other_logs: dict[bytes, int] = {}
     """How long the logs of other working trees' HEADs were."""
     essentials: dict[str, bytes] = {}
     """HEAD and the configuration, in case that git cannot read them any more."""

@@ -145,7 +145,7 @@ class UserRepository:
         """Whether git accepts the git directory: with a broken HEAD or configuration it refuses every command."""
         return (await self.ask("rev-parse", "--git-dir")).exit_code == 0
 
-    def other_logs(self) -> dict[str, int]:
+    def other_logs(self) -> dict[bytes, int]:
         """Return the logs of other working trees' HEADs, and how long they are."""
         common, own = self.repository.common_dir, self.repository.git_dir / "logs" / "HEAD"
         logs = [common / "logs" / "HEAD", *common.glob("worktrees/*/logs/HEAD")]
@@ -153,7 +153,7 @@ class UserRepository:
         for log in logs:
             with suppress(OSError):
                 if log != own:
-                    found[str(log.relative_to(common))] = log.stat().st_size
+                    found[bytes(log.relative_to(common))] = log.stat().st_size
         return found
 
     async def _odd_head(self) -> Head:

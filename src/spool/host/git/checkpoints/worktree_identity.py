@@ -24,9 +24,9 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
     """The id, and where its git directory and working tree were when it was written."""
 
     id: str
-    git_dir: str
+    git_dir: bytes
     git_node: _Node
-    top: str
+    top: bytes
     top_node: _Node
 
 
@@ -50,7 +50,7 @@ class WorktreeIdentity:
         if self._record is None or _read(self._path) != self._record:
             self._record = self._record or self._here(self.key)
             make_folder(self._path.parent)
-            replace_file(self._path, msgspec.json.encode(self._record))
+            replace_file(self._path, msgspec.msgpack.encode(self._record))
             make_folder(self._shadows / self.key)
             (self._shadows / self.key / _CLAIMED).touch(mode=0o600)
 
@@ -82,7 +82,7 @@ class WorktreeIdentity:
 
     def _rewrite(self) -> None:
         with suppress(OSError):
-            replace_file(self._path, msgspec.json.encode(self._record))
+            replace_file(self._path, msgspec.msgpack.encode(self._record))
 
     def _first_key(self) -> str:
         """Return the id for a working tree without one; the same for whoever asks first."""
@@ -93,7 +93,7 @@ class WorktreeIdentity:
 
     def _here(self, key: str) -> _Record:
         git_dir, top = self._repository.git_dir, self._repository.top
-        return _Record(id=key, git_dir=str(git_dir), git_node=_node(git_dir), top=str(top), top_node=_node(top))
+        return _Record(id=key, git_dir=bytes(git_dir), git_node=_node(git_dir), top=bytes(top), top_node=_node(top))
 
 
 def nested_key(key: str, path: bytes) -> str:
@@ -105,24 +105,26 @@ def _is_original_elsewhere(found: _Record, here: _Record) -> bool:
     """Whether the git directory that a record was written in still is where it was, and is not this one."""
     if found.git_dir == here.git_dir or found.git_node == here.git_node:
         return False
-    there = _read(_record_path(Path(found.git_dir)))
-    return there is not None and there.id == found.id and _node(Path(found.git_dir)) == found.git_node
+    original = Path(os.fsdecode(found.git_dir))
+    there = _read(_record_path(original))
+    return there is not None and there.id == found.id and _node(original) == found.git_node
 
 
 def _has_another_tree(found: _Record, here: _Record) -> bool:
     """Whether a git directory serves another folder still: a linked working tree was copied with its `.git` file."""
     if found.top == here.top or found.top_node == here.top_node:
         return False
-    return _node(Path(found.top)) == found.top_node and _git_dir_of(Path(found.top)) == os.path.realpath(here.git_dir)
+    other = Path(os.fsdecode(found.top))
+    return _node(other) == found.top_node and _git_dir_of(other) == os.path.realpath(os.fsdecode(here.git_dir))
 
 
 def _record_path(git_dir: Path) -> Path:
-    return git_dir / "spool" / "worktree.json"
+    return git_dir / "spool" / "worktree"
 
 
 def _read(path: Path) -> _Record | None:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(path.read_bytes(), type=_Record)
+        return msgspec.msgpack.decode(path.read_bytes(), type=_Record)
     return None
 
 
@@ -131,7 +133,7 @@ def _git_dir_of(top: Path) -> str | None:
     link = top / ".git"
     with suppress(OSError, ValueError):
         if link.is_file():
-            return os.path.realpath(top / link.read_text("utf-8").removeprefix("gitdir:").strip())
+            return os.path.realpath(top / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip()))
         return os.path.realpath(link) if link.is_dir() else None
     return None
 

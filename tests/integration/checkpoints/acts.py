@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,9 +22,13 @@ ATTRIBUTES = [
     b"* filter=mark\n",
     b"crlf.txt working-tree-encoding=UTF-16\n",
 ]
+REFUSED = [".GIT/f", ".Git", "d/.GIT/g", ".gitmodules"]
+"""Names that git takes into no index, the last one if it is a link: left alone if they were there."""
+HOSTILE = [*REFUSED, "git~1", ".git ", "A", "B.TXT", "D/x", "É ñ", "x" * 255, "d/" + "y" * 251 + ".log"]
 MODES = [0o644, 0o755, 0o600, 0o444, 0o777, 0o640]
 BRANCHES = ["main", "other", "feat/x", "feat"]
 REPOS = ["sub", "nest"]
+FIFOS = ["pipe", "d/pipe", "a"]
 
 Act = tuple[str, ...] | tuple[str | bytes | int, ...]
 
@@ -42,9 +47,22 @@ files = st.one_of(
     st.tuples(st.just("rename"), _names, _names),
     st.tuples(st.just("write"), st.sampled_from([".gitignore", "d/.gitignore"]), st.sampled_from(RULES)),
     st.tuples(st.just("write"), st.just(".gitattributes"), st.sampled_from(ATTRIBUTES)),
-    st.tuples(st.just("fifo"), st.sampled_from(["pipe", "d/pipe", "a"])),
+    st.tuples(st.just("fifo"), st.sampled_from(FIFOS)),
+)
+hostile = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from([name for name in HOSTILE if name != ".gitmodules"]), _contents),
+    st.tuples(st.just("link"), st.just(".gitmodules"), st.just("a")),
+    st.tuples(st.just("remove"), st.sampled_from(HOSTILE)),
+    st.tuples(st.just("rewrite"), _names),
+    st.tuples(st.just("rewrite"), _names),
+    st.tuples(st.just("mode_of_top"), st.sampled_from([0o755, 0o700, 0o775, 0o711])),
+    st.tuples(st.just("exclude"), st.sampled_from(RULES)),
+    st.tuples(st.just("excludes_file"), st.sampled_from(RULES)),
 )
 git = st.one_of(
+    st.tuples(st.just("link_ref"), st.sampled_from(["alias", "feat/alias"]), _branches),
+    st.tuples(st.just("delete_link_ref"), st.sampled_from(["alias", "feat/alias"])),
+    st.tuples(st.just("delete_tag"), st.sampled_from(["v1", "v2"])),
     st.tuples(st.just("add"), _names),
     st.tuples(st.just("add_all")),
     st.tuples(st.just("commit")),
@@ -71,9 +89,13 @@ damage = st.one_of(
     st.tuples(st.just("gc")),
     st.tuples(st.just("remove"), st.sampled_from(["d", "e", "void", "sub", "nest", "nm"])),
     st.tuples(st.just("spool_free_clean")),
+    st.tuples(st.just("remove_modules")),
 )
-setups = st.lists(st.one_of(files, files, git, nested), max_size=14)
-mutations = st.lists(st.one_of(files, files, git, nested, damage), min_size=1, max_size=10)
+mounts = st.tuples(st.just("mount"), st.sampled_from(["mnt", "d/mnt", "d", "nm", "void/mnt", "a", ".env"]))
+setups = st.lists(st.one_of(files, files, git, nested, hostile), max_size=14)
+mutations = st.lists(st.one_of(files, files, git, nested, damage, hostile), min_size=1, max_size=10)
+mounting = st.lists(st.one_of(files, files, git, hostile, mounts), min_size=1, max_size=10)
+replacing = st.sampled_from(["remove_git", "replace_git"])
 
 
 def act(world: World, what: Act) -> None:
@@ -200,6 +222,63 @@ def _clean(world: World) -> None:
     world.git("clean", "-fdq", check=False)
 
 
+def _rewrite(world: World, name: str) -> None:
+    """Change a file but neither its size nor its time."""
+    path = _path(world, name)
+    if _inside(world, name) and path.is_file() and not path.is_symlink():
+        times, content = path.stat(), path.read_bytes()
+        path.write_bytes(bytes(byte ^ 1 for byte in content))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _exclude(world: World, rules: bytes) -> None:
+    (world.top / ".git/info/exclude").write_bytes(rules)
+
+
+def _excludes_file(world: World, rules: bytes) -> None:
+    path = world.base / f"rules-{len([*world.base.glob('rules-*')])}"
+    path.write_bytes(rules)
+    world.git("config", "core.excludesFile", str(path))
+
+
+def _link_ref(world: World, name: str, branch: str) -> None:
+    if world.git("rev-parse", "-q", "--verify", f"refs/heads/{branch}", check=False):
+        world.git("symbolic-ref", f"refs/heads/{name}", f"refs/heads/{branch}", check=False)
+
+
+def _remove_modules(world: World) -> None:
+    """Remove a submodule the thorough way."""
+    if (world.top / ".git/modules").exists():
+        shutil.rmtree(world.top / ".git/modules")
+        remove(world.top / "sub")
+
+
+def _mount(world: World, name: str) -> None:
+    """Mount something precious into the tree."""
+    precious, point = world.base / "precious", _path(world, name)
+    if not precious.exists():
+        (precious / "deep").mkdir(parents=True)
+        for file in ("x", "deep/y", ".env"):
+            (precious / file).write_text("precious\n")
+    if not _inside(world, name) or point.is_symlink() or point in world.mounted:
+        return
+    if not point.exists():
+        _make_way(world, name + "/x")
+    source = precious if point.is_dir() else precious / "x"
+    if not subprocess.run(["mount", "--bind", source, point], capture_output=True).returncode:
+        world.mounted.append(point)
+
+
+def _remove_git(world: World) -> None:
+    shutil.rmtree(world.top / ".git")
+
+
+def _replace_git(world: World) -> None:
+    _remove_git(world)
+    world.git("init", "-q", "-b", "main")
+    world.git("commit", "-q", "--allow-empty", "-m", "another repository")
+
+
 _ACTS: dict[str, Callable[..., None]] = {
     "write": _write,
     "remove": _remove,
@@ -226,6 +305,17 @@ _ACTS: dict[str, Callable[..., None]] = {
     "nested": _nested,
     "submodule": _submodule,
     "nested_commit": _nested_commit,
+    "rewrite": _rewrite,
+    "mode_of_top": lambda world, mode: world.top.chmod(mode),
+    "exclude": _exclude,
+    "excludes_file": _excludes_file,
+    "link_ref": _link_ref,
+    "delete_link_ref": lambda world, name: _git("symbolic-ref", "--delete")(world, f"refs/heads/{name}"),
+    "delete_tag": _git("tag", "-d"),
+    "remove_modules": _remove_modules,
+    "mount": _mount,
+    "remove_git": _remove_git,
+    "replace_git": _replace_git,
     "gc": _gc,
     "spool_free_clean": _clean,
 }
@@ -233,4 +323,6 @@ _ACTS: dict[str, Callable[..., None]] = {
 
 def cleaned(world: World) -> None:
     """Remove a world."""
+    for point in reversed(world.mounted):
+        subprocess.run(["umount", "-l", point], check=True)
     shutil.rmtree(world.base, ignore_errors=True)

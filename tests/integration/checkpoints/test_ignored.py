@@ -1,7 +1,9 @@
 """Ignored files: never deleted, the small ones saved, whatever an agent does to the ignore rules."""
 
+import pytest
+
 from spool.host.git.checkpoints import ignored
-from tests.integration.checkpoints.world import World, remove, run
+from tests.integration.checkpoints.world import World, entries, remove, run
 
 
 def test_a_deleted_or_edited_env_file_comes_back(world: World) -> None:
@@ -169,3 +171,64 @@ def test_an_ignored_file_that_the_agent_forced_into_the_index_stays(world: World
     world.git("commit", "-qm", "agent")
     run(checkpoints.revert(saved))
     assert world.picture() == before
+
+
+@pytest.mark.parametrize("where", ["exclude", "excludesFile", "default excludesFile", ".gitignore", "ignoreCase"])
+def test_new_files_that_an_agent_hides_by_a_rule_are_gone_and_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setenv("HOME", world.env["HOME"])
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    world.write("visible", "mine\n")
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.write("hidden/deep/file", "agent\n")
+    world.write("agent.tmp", "agent\n")
+    world.write("AGENT.LOG", "agent\n")
+    rules = "hidden/\n*.tmp\nvisible\n"
+    if where == "exclude":
+        (world.top / ".git/info/exclude").write_text(rules)
+    elif where == "excludesFile":
+        (world.base / "rules").write_text(rules)
+        world.git("config", "core.excludesFile", str(world.base / "rules"))
+    elif where == "default excludesFile":
+        (world.base / "home/.config/git").mkdir(parents=True)
+        (world.base / "home/.config/git/ignore").write_text(rules)
+    elif where == ".gitignore":
+        world.write(".gitignore", rules)
+    else:
+        world.git("config", "core.ignoreCase", "true")
+    discarded = run(world.checkpoints().revert(saved))
+    after = world.picture()
+    assert after.entries == before.entries
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    for name in ("hidden/deep/file", "agent.tmp", "AGENT.LOG"):
+        assert (world.top / name).read_text() == "agent\n"
+
+
+def test_a_changed_exclude_file_comes_back(world: World) -> None:
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    (world.top / ".git/info/exclude").write_text("*\n")
+    run(checkpoints.revert(saved))
+    assert world.picture() == before
+    assert world.git("status", "--porcelain", "untracked") == "?? untracked\n"
+
+
+def test_case_variants_are_files_of_their_own(world: World) -> None:
+    world.write("README", "upper\n")
+    world.write("readme", "lower\n")
+    world.git("config", "core.ignoreCase", "true")
+    checkpoints, before = world.checkpoints(), entries(world.top)
+    saved = run(checkpoints.save("story 1"))
+    world.write("README", "agent\n")
+    remove(world.top / "readme")
+    world.write("ReadMe", "agent\n")
+    (world.top / "SRC").mkdir()
+    world.write("SRC/code.py", "agent\n")
+    discarded = run(checkpoints.revert(saved))
+    assert entries(world.top) == before
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / "SRC/code.py").read_text() == "agent\n"

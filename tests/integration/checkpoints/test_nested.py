@@ -53,6 +53,27 @@ def test_a_removed_submodule_comes_back(world: World, library: Path) -> None:
     assert (world.picture(), world.picture(sub)) == (before, inner)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_submodule_removed_with_its_git_directory_comes_back(world: World, library: Path, again: bool) -> None:
+    sub = _submodule(world, library)
+    (sub / "untracked").write_text("u\n")
+    (sub / "in").write_text("only in the submodule\n")
+    world.commit("not pushed", cwd=sub)
+    checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(sub)
+    saved = run(checkpoints.save("story 1"))
+    world.git("submodule", "deinit", "-q", "-f", "sub")
+    shutil.rmtree(world.top / ".git/modules/sub")
+    if again:
+        shutil.rmtree(sub, ignore_errors=True)
+        world.git("rm", "-q", "-f", "--cached", "sub")
+        remove(world.top / ".gitmodules")
+    discarded = run(world.checkpoints().revert(saved))
+    assert (world.picture(), world.picture(sub)) == (before, inner)
+    assert discarded is not None
+    assert discarded.warnings == ()
+    world.git("fsck", "--strict", cwd=sub)
+
+
 def test_a_clone_inside_the_tree(world: World, library: Path) -> None:
     clone = world.top / "vendor/lib"
     clone.parent.mkdir()
@@ -66,17 +87,48 @@ def test_a_clone_inside_the_tree(world: World, library: Path) -> None:
     assert (world.picture(), world.picture(clone)) == (before, inner)
 
 
-def test_the_files_of_a_removed_clone_come_back_with_a_warning(world: World, library: Path) -> None:
+def test_a_removed_clone_comes_back_with_its_history(world: World, library: Path) -> None:
     clone = world.top / "lib"
     world.git("clone", "-q", str(library), str(clone))
     (clone / "work").write_text("mine\n")
-    checkpoints, before = world.checkpoints(), entries(world.top)
+    world.commit("mine", cwd=clone)
+    (clone / "work").write_text("more\n")
+    checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(clone)
     saved = run(checkpoints.save("story 1"))
     shutil.rmtree(clone)
     discarded = run(checkpoints.revert(saved))
-    assert entries(world.top) == before
+    assert (world.picture(), world.picture(clone)) == (before, inner)
     assert discarded is not None
-    assert "its files are back, its history is not" in discarded.warnings[0]
+    assert discarded.warnings == ()
+
+
+@pytest.mark.parametrize("submodule", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_nested_repository_replaced_by_another_comes_back(
+    world: World, library: Path, submodule: bool, later: bool
+) -> None:
+    if submodule:
+        nested = _submodule(world, library)
+    else:
+        nested = world.top / "sub"
+        world.git("clone", "-q", str(library), str(nested))
+    checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(nested)
+    saved = run(checkpoints.save("story 1"))
+    remove(nested / ".git")
+    world.git("init", "-q", "-b", "agent", cwd=nested)
+    world.commit("another repository", cwd=nested)
+    discarded = run((world.checkpoints() if later else checkpoints).revert(saved))
+    assert (world.picture(), world.picture(nested)) == (before, inner)
+    assert discarded is not None
+
+
+def test_copies_of_git_directories_go_with_the_checkpoint(world: World, library: Path) -> None:
+    world.git("clone", "-q", str(library), str(world.top / "lib"))
+    checkpoints = world.checkpoints()
+    run(checkpoints.save("story 1"))
+    assert [*(world.top / ".git/spool/shadow").glob("*/copy/HEAD")]
+    run(checkpoints.drop())
+    assert not [*(world.top / ".git/spool/shadow").glob("*/copy")]
 
 
 def test_a_repository_without_commits(world: World) -> None:

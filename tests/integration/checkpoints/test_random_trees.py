@@ -7,8 +7,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.integration.checkpoints.acts import REPOS, Act, act, cleaned, mutations, setups
-from tests.integration.checkpoints.world import Entry, Picture, World, run
+from spool.errors import CheckpointError
+from tests.integration.checkpoints.acts import (
+    FIFOS,
+    REFUSED,
+    REPOS,
+    Act,
+    act,
+    cleaned,
+    mounting,
+    mutations,
+    replacing,
+    setups,
+)
+from tests.integration.checkpoints.world import Entry, Picture, World, as_root, entries, run
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _SHARES = 4
@@ -45,6 +57,84 @@ def check(setup: list[Act], mutation: list[Act], folder: Path | None = None) -> 
         cleaned(world)
 
 
+@settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
+@given(setup=setups, mutation=mutations)
+def test_a_revert_beside_a_second_working_tree_is_exact(setup: list[Act], mutation: list[Act]) -> None:
+    """Deleted refs come back; a ref that was made or moved may be the other's, and then the warnings name it."""
+    world = World(Path(tempfile.mkdtemp(prefix="checkpoint-tree-", dir=_fast())))
+    try:
+        for what in setup:
+            act(world, what)
+        world.git("commit", "-q", "--allow-empty", "-m", "for a branch", check=False)
+        world.git("worktree", "add", "-q", str(world.base / "second"), "-b", "second", check=False)
+        checkpoints, before = world.checkpoints(), _Seen(world)
+        saved = run(checkpoints.save("story 1"))
+        for what in mutation:
+            act(world, what)
+        mutated = _Seen(world)
+        discarded = run(checkpoints.revert(saved))
+        after = _Seen(world)
+        _check_files(before, mutated, after)
+        now, warned = after.picture.refs.splitlines(), " ".join(discarded.warnings if discarded else ())
+        assert all(row in now or row.partition("\t")[2] in warned for row in before.picture.refs.splitlines())
+        assert after.picture.head == before.picture.head
+        assert after.picture.index == before.picture.index
+    finally:
+        cleaned(world)
+
+
+@as_root
+@settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
+@given(setup=setups, mutation=mounting)
+def test_nothing_behind_a_mount_is_ever_touched(setup: list[Act], mutation: list[Act]) -> None:
+    world = World(Path(tempfile.mkdtemp(prefix="checkpoint-tree-", dir=_fast())))
+    try:
+        for what in setup:
+            act(world, what)
+        checkpoints = world.checkpoints()
+        saved = run(checkpoints.save("story 1"))
+        act(world, ("mount", "mnt"))
+        if not world.mounted:
+            pytest.skip("mounting is not allowed here")
+        for what in mutation:
+            act(world, what)
+        behind = entries(world.base / "precious")
+        discarded = run(checkpoints.revert(saved))
+        assert entries(world.base / "precious") == behind
+        if discarded is not None:
+            run(checkpoints.restore(discarded.name))
+        run(checkpoints.cleanup())
+        assert entries(world.base / "precious") == behind
+    finally:
+        cleaned(world)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=_QUIET)
+@given(setup=setups, mutation=mutations, how=replacing)
+def test_another_git_directory_is_refused_and_nothing_changes(setup: list[Act], mutation: list[Act], how: str) -> None:
+    world = World(Path(tempfile.mkdtemp(prefix="checkpoint-tree-", dir=_fast())))
+    try:
+        for what in setup:
+            act(world, what)
+        checkpoints = world.checkpoints()
+        saved = run(checkpoints.save("story 1"))
+        for what in mutation:
+            act(world, what)
+        act(world, (how,))
+        left, refs = entries(world.top), world.refs() if how == "replace_git" else ""
+        with pytest.raises(CheckpointError):
+            run(checkpoints.revert(saved))
+        assert entries(world.top) == left
+        assert (world.top / ".git").exists() is (how == "replace_git")
+        assert not refs or world.refs() == refs
+    finally:
+        cleaned(world)
+
+
+def _fast() -> Path | None:
+    return _MEMORY if os.access(_MEMORY, os.W_OK) else None
+
+
 def _play(world: World, mutation: list[Act]) -> None:
     checkpoints = world.checkpoints()
     before = _Seen(world)
@@ -67,12 +157,29 @@ class _Seen:
     """The world at one moment, its nested repositories too."""
 
     def __init__(self, world: World) -> None:
+        self._world = world
         self.picture = world.picture()
         self.ignored = world.ignored()
+        # Git lists no FIFO, ignored or not.
+        fifos = {part for one in FIFOS for part in (one, *map(str, Path(one).parents))} - {"."}
+        told = world.git("check-ignore", "--no-index", *sorted(fifos), check=False)
+        self.fifo_rules = set(told.splitlines())
         self.tracked = {row.split("\t", 1)[1] for row in self.picture.index.split("\0") if row}
         self.nested = {name: world.picture(world.top / name) for name in REPOS if (world.top / name / ".git").exists()}
 
-        self.clones = [name for name in REPOS if (world.top / name / ".git").is_dir()]
+        self.excludes_file = world.git("config", "core.excludesFile", check=False)
+
+    def is_refused(self, name: str) -> bool:
+        """Whether git takes such a thing into no index."""
+        return name in REFUSED and (name != ".gitmodules" or self.picture.entries.get(name, ("",))[0] == "link")
+
+    def hides(self, name: str, other: "_Seen") -> bool:
+        """Whether the rules of this moment, or of another with the same, ignore what is there then."""
+        if other.is_ignored(name) or name in self.fifo_rules or name in other.fifo_rules:
+            return True
+        # The agent may have set another file of rules, which a revert does not undo.
+        rules = f"core.excludesFile={self.excludes_file.strip()}"
+        return bool(self._world.git("-c", rules, "check-ignore", "--no-index", name, check=False))
 
     def in_ignored_folder(self, name: str) -> bool:
         """Whether a path is an ignored folder or lies in one, and is not tracked in spite of that."""
@@ -89,23 +196,26 @@ class _Seen:
 
 
 def _check_revert(before: _Seen, mutated: _Seen, after: _Seen) -> None:
-    old, new = before.picture, after.picture
-    for name, entry in old.entries.items():
-        if entry[0] == "other" and mutated.picture.entries.get(name) != entry:
-            continue  # a FIFO that the agent removed is not made anew
-        if before.in_ignored_folder(name):
-            assert new.entries.get(name) in (entry, mutated.picture.entries.get(name)), f"ignored {name!r} was touched"
-        else:
-            assert new.entries.get(name) == entry, f"{name!r} is not what it was"
-    for name in new.entries.keys() - old.entries.keys():
-        assert name in mutated.picture.entries, f"the revert made {name!r}"
-        assert before.in_ignored_folder(name) or after.is_ignored(name) or _special(new, name), f"{name!r} was left"
-    for name in mutated.picture.entries.keys() - new.entries.keys():
-        assert not before.in_ignored_folder(name), f"the revert took {name!r} out of an ignored folder"
-    _same_git(old, new, "the revert", status=not _lost(before, mutated))
+    _check_files(before, mutated, after)
+    _same_git(before.picture, after.picture, "the revert", status=_same_rules(before, after, mutated))
     for name, picture in before.nested.items():
-        if name in after.nested and name in mutated.nested and not before.in_ignored_folder(name + "/"):
+        if not before.in_ignored_folder(name + "/"):
+            assert name in after.nested, f"the repository {name} did not come back"
             _same_git(picture, after.nested[name], f"the revert of {name}")
+
+
+def _check_files(before: _Seen, mutated: _Seen, after: _Seen) -> None:
+    old, new, between = before.picture.entries, after.picture.entries, mutated.picture.entries
+    for name, entry in old.items():
+        if before.in_ignored_folder(name) or before.is_refused(name):
+            assert new.get(name) in (entry, between.get(name)), f"{name!r} was touched"
+        else:
+            assert new.get(name) == entry, f"{name!r} is not what it was"
+    for name in new.keys() - old.keys():
+        assert name in between, f"the revert made {name!r}"
+        assert before.in_ignored_folder(name) or before.hides(name, after), f"{name!r} was left"
+    for name in between.keys() - new.keys():
+        assert not before.in_ignored_folder(name), f"the revert took {name!r} out of an ignored folder"
 
 
 def _check_restored(before: _Seen, mutated: _Seen, restored: _Seen) -> None:
@@ -114,25 +224,16 @@ def _check_restored(before: _Seen, mutated: _Seen, restored: _Seen) -> None:
         if not mutated.in_ignored_folder(name) and not before.in_ignored_folder(name):
             assert new.entries.get(name) == entry, f"{name!r} of the attempt did not come back"
     for name in new.entries.keys() - old.entries.keys():
-        assert before.is_ignored(name) or restored.is_ignored(name) or _special(new, name), f"{name!r} stayed"
+        assert before.is_ignored(name) or restored.is_ignored(name) or before.is_refused(name), f"{name!r} stayed"
     # An ignored file that the agent had deleted is back since the revert, and is not deleted again.
     more = new.entries.keys() != old.entries.keys()
-    _same_git(old, new, "the restored attempt", status=not more and not _lost(before, mutated))
+    _same_git(old, new, "the restored attempt", status=not more and _same_rules(mutated, restored, mutated))
 
 
-def _lost(before: _Seen, mutated: _Seen) -> bool:
-    """Whether the agent removed what is not saved and what git's status tells of: a clone's `.git`, or a FIFO."""
-    entries = mutated.picture.entries
-    fifos = [
-        name for name, entry in before.picture.entries.items() if entry[0] == "other" and entries.get(name) != entry
-    ]
-    return bool(fifos) or any(name not in mutated.nested for name in before.clones)
-
-
-def _special(picture: Picture, name: str) -> bool:
-    """Whether a path is a FIFO, or a folder around one: git cannot see those, and they are left alone."""
-    kinds = [entry[0] for other, entry in picture.entries.items() if other == name or other.startswith(name + "/")]
-    return "other" in kinds
+def _same_rules(one: _Seen, other: _Seen, between: _Seen) -> bool:
+    """Whether git's status can be compared: a setting about ignore rules is not undone, nor a name that git refuses."""
+    refused = [name for name in REFUSED if one.picture.entries.get(name) != between.picture.entries.get(name)]
+    return one.excludes_file == other.excludes_file and not refused
 
 
 def _same_git(old: Picture, new: Picture, what: str, *, status: bool = True) -> None:
@@ -144,6 +245,6 @@ def _same_git(old: Picture, new: Picture, what: str, *, status: bool = True) -> 
 
 
 def _equal(new: _Seen, old: _Seen, what: str) -> None:
-    entries: dict[str, Entry] = new.picture.entries
-    assert entries == old.picture.entries, what
+    found: dict[str, Entry] = new.picture.entries
+    assert found == old.picture.entries, what
     _same_git(old.picture, new.picture, what)

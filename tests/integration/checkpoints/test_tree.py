@@ -3,13 +3,13 @@
 import os
 import shutil
 import stat
+import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.integration.checkpoints.world import World, entries, remove, run
+from tests.integration.checkpoints.world import World, as_nobody, as_root, entries, remove, run
 
 
 def test_staged_unstaged_and_untracked_work_comes_back(world: World) -> None:
@@ -222,6 +222,28 @@ def test_a_fifo_neither_blocks_nor_vanishes(world: World) -> None:
     assert entries(world.top) == before
 
 
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a second file system")
+def test_fifos_come_back_from_another_file_system(world: World, tmp_path: Path) -> None:
+    top = Path(tempfile.mkdtemp(dir="/dev/shm" if tmp_path.stat().st_dev != Path("/dev/shm").stat().st_dev else "/tmp"))
+    try:
+        world.git("worktree", "add", "-q", "-f", str(top / "linked"), "-b", "linked")
+        world.top = top / "linked"
+        os.mkfifo(world.top / "mine", 0o640)
+        checkpoints, before = world.checkpoints(), entries(world.top)
+        saved = run(checkpoints.save("story 1"))
+        remove(world.top / "mine")
+        world.write("mine", "a file now\n")
+        os.mkfifo(world.top / "agent")
+        attempt = entries(world.top)
+        discarded = run(checkpoints.revert(saved))
+        assert entries(world.top) == before
+        assert discarded is not None
+        run(checkpoints.restore(discarded.name))
+        assert entries(world.top) == attempt
+    finally:
+        shutil.rmtree(top)
+
+
 def test_a_large_file_is_left_alone_with_a_warning(world: World) -> None:
     world.write("large", b"x" * 2000)
     world.write("grows", b"small")
@@ -265,28 +287,13 @@ def test_sha256_repositories(tmp_path: Path) -> None:
     assert len(saved.tree) == 64
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@as_root
 def test_unreadable_files_and_closed_folders_of_a_user_who_is_not_root(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    for path in tmp_path.parents[:3]:
-        path.chmod(path.stat().st_mode | 0o011)
-    tmp_path.chmod(0o755)
-    os.chown(base, 65534, 65534)
-    child = os.fork()
-    if not child:
-        with suppress(BaseException):
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            _as_nobody(base)
-            os._exit(0)
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+    world = World(tmp_path)
+    as_nobody(world, lambda: _as_nobody(world))
 
 
-def _as_nobody(base: Path) -> None:
-    world = World(base)
+def _as_nobody(world: World) -> None:
     world.write("secret", "x", 0o000)
     world.write("closed/file", "1")
     (world.top / "closed").chmod(0o500)

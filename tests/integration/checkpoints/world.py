@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - a user who is not root may not be able to import it later
 import os
 import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Coroutine
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pytest
 
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository, find_repository
@@ -30,6 +34,9 @@ ENV = {
     "GIT_EDITOR": "true",
 }
 _Result = TypeVar("_Result")
+
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else, or mount")
 
 Entry = tuple[str, int, bytes]
 
@@ -52,6 +59,7 @@ class World:
     def __init__(self, base: Path, *, object_format: str = "sha1", init: bool = True) -> None:
         self.base = base
         self.top = base / "project"
+        self.mounted: list[Path] = []
         self.top.mkdir(parents=True, exist_ok=True)
         (base / "home").mkdir(exist_ok=True)
         self.env = {**ENV, "HOME": str(base / "home")}
@@ -130,7 +138,7 @@ def run(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 def entries(top: Path) -> dict[str, Entry]:
     """Return every file, link, folder and FIFO, git directories and Spool's state aside."""
-    found: dict[str, Entry] = {}
+    found: dict[str, Entry] = {".": _entry(top)}
     for folder, names, files in os.walk(top):
         names[:] = [name for name in names if name != ".git"]
         for name in [*names, *files]:
@@ -158,6 +166,30 @@ def _state(git_dir: Path) -> dict[str, bytes]:
     for folder in ("rebase-merge", "rebase-apply", "sequencer"):
         paths += (git_dir / folder).rglob("*")
     return {str(path.relative_to(git_dir)): path.read_bytes() for path in paths if path.is_file()}
+
+
+def as_nobody(world: World, work: Callable[[], object], *, but: Sequence[Path] = ()) -> None:
+    """Give a world to a user who is not root, and do something as that user."""
+    world.base.chmod(0o755)
+    for above in world.base.parents[:4]:
+        above.chmod(above.stat().st_mode | 0o011)
+    for folder, names, files in os.walk(world.base):
+        for path in [Path(folder), *(Path(folder) / name for name in [*names, *files])]:
+            if path not in but and not any(path.is_relative_to(one) for one in but):
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            work()
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - the child must not return into pytest
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def remove(path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from spool.host.git.checkpoints.refs import Elsewhere, plan_refs
-from spool.host.git.checkpoints.theirs import Head, Refs
+from spool.host.git.checkpoints.user_repository import Head, Refs
 
 MAIN, FEAT, TAG = b"refs/heads/main", b"refs/heads/feat", b"refs/tags/v1"
 OLD, NEW = "a" * 40, "b" * 40

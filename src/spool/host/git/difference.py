@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.host.git.checkpoints.shadow import worktree_key
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import Repository, ask_git, git_environment
 
 _LINES = 20_000
@@ -56,7 +56,7 @@ _Git = Callable[..., Awaitable[str]]
 @asynccontextmanager
 async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Git]:
     """Yield git on the shadow repository with a separate index: the runner may be using the shadow's."""
-    shadow = repository.spool_dir / "shadow" / worktree_key(repository.top)
+    shadow = repository.spool_dir / "shadow" / WorktreeIdentity(repository).key
     with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
         index = Path(folder) / "index"
         with suppress(FileNotFoundError):

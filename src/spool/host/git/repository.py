@@ -17,6 +17,14 @@ QUIET = (
     "-c", "core.quotePath=false",
 )  # fmt: skip
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
+_PERSONAL = (
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC",
+)
 
 
 class Repository(msgspec.Struct, frozen=True):
@@ -48,6 +56,21 @@ def git_environment(**added: str) -> dict[str, str]:
     """Return the user's environment without variables that select a repository, with git's messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _LOCAL}
     return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **added}
+
+
+def bound_environment(git_dir: Path, top: Path, **added: str) -> dict[str, str]:
+    """Return the environment for a git that works in one git directory, whatever GIT_CONFIG_COUNT and its like say."""
+    inherited = git_environment(GIT_DIR=str(git_dir), GIT_WORK_TREE=str(top), **added)
+    kept = (
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_TERMINAL_PROMPT",
+        "GIT_OPTIONAL_LOCKS",
+        "GIT_EXEC_PATH",
+        *_PERSONAL,
+        *added,
+    )
+    return {name: value for name, value in inherited.items() if not name.startswith("GIT_") or name.startswith(kept)}
 
 
 async def ask_git(

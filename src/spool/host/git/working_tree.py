@@ -7,10 +7,11 @@ from fnmatch import fnmatch
 import msgspec
 
 from spool.domain.state import Changes
-from spool.errors import CommandFailed
+from spool.errors import CheckpointError, CommandFailed
 from spool.host.command import checked, run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
@@ -30,7 +31,9 @@ class GitWorktree:
     def __init__(self, repository: Repository, *, timeout_s: float) -> None:
         self._repository = repository
         self._timeout_s = timeout_s
-        self._recorder = Recorder(Shadow(repository, home=repository.spool_dir / "shadow", timeout_s=timeout_s))
+        self._identity = WorktreeIdentity(repository)
+        git_dir = repository.spool_dir / "shadow" / self._identity.key
+        self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s))
         self._marked: _Mark | None = None
 
     async def mark(self) -> None:
@@ -55,6 +58,10 @@ class GitWorktree:
 
     async def _mark(self) -> _Mark:
         """Return the tree, and the HEADs of submodules and clones in it, whose files it does not include."""
+        try:
+            self._identity.claim()
+        except CheckpointError as error:
+            raise CommandFailed(str(error), hint=error.hint) from None
         recording = await self._recorder.record()
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):

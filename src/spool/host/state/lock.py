@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.loop import Runner
-from spool.errors import LockedError
+from spool.errors import LockedError, StateError
 from spool.host.runner.identity import is_alive
 from spool.host.state.files import FILE_MODE, make_folder
 from spool.host.state.records import encoded
@@ -38,16 +38,18 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
     """Hold the locks of all places; raise LockedError, with the holder, if one is taken."""
-    make_folder(folder)
+    with _ours(folder):
+        make_folder(folder)
     with ExitStack() as stack:
-        for place in places:
-            stack.enter_context(_one(folder / f"{_key(place)}.lock", holder))
+        for key in dict.fromkeys(key for place in places for key in _keys(place)):
+            stack.enter_context(_one(folder / f"{key}.lock", holder))
         yield
 
 
 @contextmanager
 def _one(path: Path, holder: Holder) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    with _ours(path.parent):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
         _take(descriptor)
         os.ftruncate(descriptor, 0)
@@ -87,5 +89,25 @@ def _named(descriptor: int) -> Holder | None:
     return None
 
 
-def _key(place: Path) -> str:
-    return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
+def _keys(place: Path) -> Iterator[str]:
+    """Yield the names of a place's locks: by device and inode, which a bind mount and a moved folder keep, and by path.
+
+    The path holds where there is no folder yet, or where an agent has made it anew.
+    """
+    yield hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
+    with suppress(OSError):
+        found = place.stat()
+        yield f"{found.st_dev:x}-{found.st_ino:x}"
+
+
+@contextmanager
+def _ours(folder: Path) -> Iterator[None]:
+    """Report locks that cannot be opened: another user's, or a link that leads elsewhere."""
+    try:
+        yield
+    except PermissionError:
+        raise LockedError(
+            f"{folder} belongs to another user, whose loop may be running here", hint="run the loop as that user"
+        ) from None
+    except OSError as error:
+        raise StateError(f"cannot lock in {folder}: {error.strerror or error}") from error

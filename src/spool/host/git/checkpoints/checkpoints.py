@@ -4,29 +4,31 @@ Whoever calls this holds the lock of the working tree. Every step can be killed:
 named, and a revert that was cut short ends the same when it is done again.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.text import counted
-from spool.errors import CheckpointError
-from spool.host.git.checkpoints.aside import Aside
+from spool.errors import CheckpointError, CommandFailed
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.recorder import LARGE_FILE_BYTES
-from spool.host.git.checkpoints.shadow import worktree_key
-from spool.host.git.checkpoints.site import Stale, Surroundings, same_work
-from spool.host.git.checkpoints.sites import Sites
+from spool.host.git.checkpoints.repository_checkpoint import Stale, TreeSettings, same_work
+from spool.host.git.checkpoints.repository_set import RepositorySet
 from spool.host.git.checkpoints.snapshot import Part, Snapshot, Snapshots, slug
 from spool.host.git.checkpoints.unfinished import Blobs
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import Pulse, in_thread
 
 KEPT_FOR = timedelta(days=14)
+_Result = TypeVar("_Result")
 
 
 class Checkpoints:
@@ -41,7 +43,8 @@ class Checkpoints:
         timeout_s: float,
         large_file_bytes: int = LARGE_FILE_BYTES,
     ) -> None:
-        key = worktree_key(repository.top)
+        self._identity = WorktreeIdentity(repository)
+        key = self._identity.key
         home = repository.spool_dir / "shadow"
         self._folder = home / key / "spool"
         self._change = change
@@ -50,18 +53,21 @@ class Checkpoints:
         self._blobs = Blobs(self._folder / "blobs")
         self._saved = Snapshots(self._folder / "checkpoints")
         self._kept = Snapshots(self._folder / "discarded")
-        around = Surroundings(
-            home=home, key=key, blobs=self._blobs, timeout_s=timeout_s, large_file_bytes=large_file_bytes
+        settings = TreeSettings(
+            home=home,
+            key=key,
+            top=repository.top,
+            common_dir=repository.common_dir,
+            blobs=self._blobs,
+            timeout_s=timeout_s,
+            large_file_bytes=large_file_bytes,
         )
-        self._sites = Sites(repository, around)
+        self._repositories = RepositorySet(repository, settings)
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
-        parts, warnings = await self._sites.take(None)
-        snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
-        stale = await self._keep(snapshot, None)
-        warnings += [warning for one in stale for warning in one.warnings]
-        snapshot = msgspec.structs.replace(snapshot, warnings=tuple(warnings))
+        self._identity.claim()
+        snapshot, stale = await self._or_anew(lambda: self._take(label))
         await in_thread(lambda _: self._saved.save(snapshot))
         self._marker.unlink(missing_ok=True)
         await self._drop_stale(snapshot, stale)
@@ -76,6 +82,7 @@ class Checkpoints:
 
     async def saved(self) -> list[Checkpoint]:
         """Return the checkpoints that loops hold in this working tree, of all its changes."""
+        self._identity.check()
         found = [self._saved.load(name) for name in self._saved.names()]
         marked = self._half_reverted()
         return [_checkpoint(one, half_reverted=marked == one.name) for one in found if one]
@@ -102,10 +109,11 @@ class Checkpoints:
         await self.drop()
         await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         owners = {*self._saved.names(), *self._kept.names()}
-        await self._sites.tidy(owners)
+        await self._repositories.tidy(owners)
 
     async def discarded(self) -> list[Discarded]:
         """Return the discarded attempts of this working tree, of all its changes, the oldest first."""
+        self._identity.check()
         found = await in_thread(lambda _: self._attempts())
         return [_discarded(one) for one in sorted(found, key=lambda one: (one.at, len(one.name), one.name))]
 
@@ -137,6 +145,7 @@ class Checkpoints:
 
     async def expire(self, now: datetime) -> int:
         """Let go of attempts that were discarded more than 14 days ago; return how many."""
+        self._identity.check()
         old = [one for one in await in_thread(lambda _: self._attempts()) if one.at < now - KEPT_FOR]
         for snapshot in old:
             await in_thread(partial(self._forget_attempt, snapshot.name))
@@ -144,7 +153,23 @@ class Checkpoints:
         await in_thread(lambda _: self._blobs.keep_only(self._blobs_in_use()))
         return len(old)
 
+    async def _take(self, label: str) -> tuple[Snapshot, list[Stale]]:
+        parts, warnings = await self._repositories.take(None)
+        snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
+        stale = await self._keep(snapshot, None)
+        warnings += [warning for one in stale for warning in one.warnings]
+        return msgspec.structs.replace(snapshot, warnings=tuple(warnings)), stale
+
+    async def _or_anew(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Do something with a new record of the tree; if git fails, read every file anew and do it once more."""
+        try:
+            return await work()
+        except CommandFailed:
+            self._repositories.forget()
+            return await work()
+
     async def _load(self) -> Snapshot | None:
+        self._identity.check()
         return await in_thread(lambda _: self._saved.load(self._owner))
 
     def _attempts(self) -> list[Snapshot]:
@@ -152,7 +177,7 @@ class Checkpoints:
 
     def _forget_attempt(self, name: str, _: Pulse) -> None:
         self._kept.remove(name)
-        self._aside(name).remove()
+        self._displaced(name).remove()
 
     @property
     def _marker(self) -> Path:
@@ -168,12 +193,13 @@ class Checkpoints:
         """Keep the tree as it is, then bring another one back."""
         at = self._now()
         name = self._new_name(at)
-        parts, _ = await self._sites.take(target)
-        kept = await self._keep_attempt(parts, target, name=name, label=label, at=at)
+        parts, kept = await self._or_anew(lambda: self._take_attempt(target, name=name, label=label, at=at))
         await in_thread(lambda _: replace_file(self._marker, target.name.encode()))
-        warnings = await self._sites.put_back(target, parts, self._aside(name))
-        await in_thread(lambda _: self._sites.bring_back(self._aside(target.name), self._aside(name)))
+        warnings = await self._repositories.put_back(target, parts, self._displaced(name))
+        await in_thread(lambda _: self._repositories.bring_back(self._displaced(target.name), self._displaced(name)))
         self._marker.unlink(missing_ok=True)
+        if kept is None and (warnings or self._displaced(name).used):
+            kept = await self._keep_attempt(parts, target, name=name, label=label, at=at, always=True)
         if kept is None:
             return None
         if warnings:
@@ -184,18 +210,24 @@ class Checkpoints:
     def _save_attempt(self, snapshot: Snapshot, _: Pulse) -> None:
         self._kept.save(snapshot)
 
-    def _aside(self, name: str) -> Aside:
-        return Aside(self._folder / "aside" / name)
+    def _displaced(self, name: str) -> DisplacedFiles:
+        return DisplacedFiles(self._folder / "aside" / name)
+
+    async def _take_attempt(
+        self, target: Snapshot, *, name: str, label: str, at: datetime
+    ) -> tuple[list[Part], Snapshot | None]:
+        parts, _ = await self._repositories.take(target)
+        return parts, await self._keep_attempt(parts, target, name=name, label=label, at=at)
 
     async def _keep_attempt(
-        self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime
+        self, parts: list[Part], target: Snapshot, *, name: str, label: str, at: datetime, always: bool = False
     ) -> Snapshot | None:
         """Keep the tree under a name of its own, unless it holds nothing that the target has not."""
         before = {part.path: part for part in target.parts}
         there = {part.path for part in parts}
-        if there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
+        if not always and there == before.keys() and all(same_work(part, before[part.path]) for part in parts):
             return None
-        files = await self._sites.count(parts, before)
+        files = await self._repositories.count(parts, before)
         snapshot = Snapshot(
             name=name,
             change=self._change,
@@ -213,22 +245,23 @@ class Checkpoints:
     async def _keep(self, snapshot: Snapshot, instead: Snapshot | None) -> list[Stale]:
         before = {part.path: part for part in instead.parts} if instead else {}
         return [
-            await self._sites.at(part).keep(snapshot.name, part, instead=before.get(part.path))
+            await self._repositories.at(part).keep(snapshot.name, part, instead=before.get(part.path))
             for part in snapshot.parts
         ]
 
     async def _drop_stale(self, snapshot: Snapshot, stale: list[Stale]) -> None:
         for part, one in zip(snapshot.parts, stale, strict=True):
-            await self._sites.at(part).drop_stale(snapshot.name, one)
+            await self._repositories.at(part).drop_stale(snapshot.name, one)
 
     async def _release(self, snapshot: Snapshot) -> None:
         for part in snapshot.parts:
-            await self._sites.at(part).release(snapshot.name)
+            await self._repositories.at(part).release(snapshot.name)
 
     async def _difference(self, snapshot: Snapshot, *words: str) -> str:
-        return await self._sites.difference(snapshot.parts, snapshot.instead, *words)
+        return await self._repositories.difference(snapshot.parts, snapshot.instead, *words)
 
     def _find(self, name: str) -> Snapshot:
+        self._identity.check()
         snapshot = self._kept.load(name) if name in self._kept.names() else None
         if snapshot is None:
             raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")

@@ -2,12 +2,15 @@
 
 import os
 import stat
+from contextlib import suppress
 
 from spool.host.git.checkpoints.paths import place, status, within
 from spool.host.state.files import write_all
 from spool.host.threads import Pulse
 
 MOST_FILES, MOST_BYTES_EACH, MOST_BYTES = 200, 1 << 20, 16 << 20
+_DRAFT = ".spool-draft"
+"""Short: a suffix to a name of 255 bytes would be too long."""
 
 Saved = dict[bytes, tuple[int, bytes]]
 
@@ -19,7 +22,9 @@ def read_ignored(top: bytes, ignored: list[bytes], pulse: Pulse) -> tuple[Saved,
     room = MOST_BYTES
     for name in ignored:
         pulse()
-        entry = None if name.endswith(b"/") else status(top, name)
+        entry = None
+        with suppress(OSError):
+            entry = None if name.endswith(b"/") else status(top, name)
         if entry is None or not (stat.S_ISREG(entry.st_mode) or stat.S_ISLNK(entry.st_mode)):
             continue
         if len(saved) == MOST_FILES or entry.st_size > min(room, MOST_BYTES_EACH):
@@ -44,7 +49,7 @@ def write_ignored(top: bytes, name: bytes, kept: tuple[int, bytes]) -> None:
     mode, data = kept
     path = place(top, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.spool")
+    draft = path.with_name(_DRAFT)
     draft.unlink(missing_ok=True)
     if stat.S_ISLNK(mode):
         draft.symlink_to(os.fsdecode(data))
@@ -60,10 +65,11 @@ def write_ignored(top: bytes, name: bytes, kept: tuple[int, bytes]) -> None:
 
 def _differs(top: bytes, name: bytes, kept: tuple[int, bytes], pulse: Pulse) -> bool:
     pulse()
-    entry = status(top, name)
-    if entry is None or entry.st_mode != kept[0] or not within(top, name):
-        return True
-    return entry.st_size != len(kept[1]) or _content(top, name, entry.st_mode) != kept[1]
+    with suppress(OSError):
+        entry = status(top, name)
+        if entry is not None and entry.st_mode == kept[0] and within(top, name):
+            return entry.st_size != len(kept[1]) or _content(top, name, entry.st_mode) != kept[1]
+    return True
 
 
 def _content(top: bytes, name: bytes, mode: int) -> bytes:

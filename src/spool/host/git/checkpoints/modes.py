@@ -1,4 +1,4 @@
-"""The modes of files and folders, which git does not keep: it knows executable from not, and no folder at all.
+"""Modes of files and folders, and FIFOs: git keeps one bit of a file's mode, and nothing of the rest.
 
 They are remembered from one checkpoint to the next, beside the index that says which files have changed since. Reading
 all of them anew would cost 0.5 s for 100,000 files, twice the time of `git status`.
@@ -7,16 +7,16 @@ all of them anew would cost 0.5 s for 100,000 files, twice the time of `git stat
 import os
 import stat
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from spool.host.git.checkpoints.paths import is_repository, parents, status
+from spool.host.git.checkpoints.paths import status
+from spool.host.git.checkpoints.stamps import Stamp
 from spool.host.state.files import naming, opened, write_all
 from spool.host.threads import Pulse
 
-_BITS = 0o7777
+BITS = 0o7777
 
 
 class Modes(msgspec.Struct, kw_only=True):
@@ -26,6 +26,8 @@ class Modes(msgspec.Struct, kw_only=True):
     executable: int = 0o755
     files: dict[bytes, int] = {}
     folders: dict[bytes, int] = {}
+    """All folders that are not ignored; the top folder has an empty name."""
+    fifos: dict[bytes, int] = {}
 
     def of_file(self, name: bytes, git_mode: bytes) -> int:
         """Return the mode of a file that git calls 100644 or 100755."""
@@ -39,10 +41,10 @@ class Known(msgspec.Struct, kw_only=True):
     index: tuple[int, ...] = ()
     tree: str = ""
     modes: Modes
-    recent: list[bytes] = []
-    """Files that changed a moment ago: git compares whole seconds, and would not see a chmod in the same one."""
+    recent: dict[bytes, Stamp] = {}
+    """Files that changed a moment ago: git compares whole seconds, and misses another change in the same one."""
     stamps: dict[bytes, int] = {}
-    """When each folder last changed: one that has not cannot have become a repository."""
+    """When each folder last changed: one that has not cannot have become a repository, or have got a FIFO."""
     user_index: tuple[int, ...] = ()
     """The user's index when it was last asked for files that are both tracked and ignored."""
 
@@ -56,13 +58,13 @@ def signature(path: Path) -> tuple[int, ...]:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
 
-def load_known(path: Path, index: tuple[int, ...]) -> Known | None:
-    """Return what is remembered of this very index."""
+def load_known(path: Path, index: tuple[int, ...] | None) -> Known | None:
+    """Return what is remembered of this very index, or of the last one, whichever it was."""
     try:
         known = msgspec.msgpack.decode(path.read_bytes(), type=Known)
     except (OSError, msgspec.MsgspecError):
         return None
-    return known if index and known.index == index else None
+    return known if index is None or (index and known.index == index) else None
 
 
 def save_known(path: Path, known: Known) -> None:
@@ -82,63 +84,27 @@ def usual_modes(found: dict[bytes, os.stat_result]) -> Modes:
     return Modes(plain=plain, executable=executable)
 
 
-def recent_of(found: dict[bytes, os.stat_result], now_s: float) -> list[bytes]:
-    """Return the files in which another change could still hide in the same second."""
-    return [name for name, entry in found.items() if entry.st_ctime >= now_s - 2]
-
-
 def learn_files(modes: Modes, found: dict[bytes, os.stat_result]) -> None:
     """Take in the modes of files that were looked at."""
     usual = {modes.plain, modes.executable}
     for name, entry in found.items():
-        mode = stat.S_IMODE(entry.st_mode) & _BITS
+        mode = stat.S_IMODE(entry.st_mode) & BITS
         if stat.S_ISREG(entry.st_mode) and mode not in usual:
             modes.files[name] = mode
         else:
             modes.files.pop(name, None)
 
 
-def learn_folders(top: bytes, known: Known, more: set[bytes], pulse: Pulse) -> list[bytes]:
-    """Look at every known folder again, and at some more: a chmod of a folder leaves no trace in any index.
-
-    Return those that have a `.git`: git goes on listing the files of a folder that has become a repository.
-    """
-    modes: dict[bytes, int] = {}
-    stamps: dict[bytes, int] = {}
-    repositories = []
-    for name in sorted(known.modes.folders.keys() | more):
-        pulse()
-        above = name.rpartition(b"/")[0]
-        found = None if above and above not in modes else status(top, name)
-        if found is None or not stat.S_ISDIR(found.st_mode):
-            continue  # gone, or behind what is now a link
-        modes[name] = stat.S_IMODE(found.st_mode) & _BITS
-        stamps[name] = found.st_ctime_ns
-        if known.stamps.get(name) != found.st_ctime_ns and is_repository(top, name):
-            repositories.append(name)
-            del stamps[name]
-    known.modes.folders, known.stamps = modes, stamps
-    return repositories
-
-
-def folders_of(names: list[bytes]) -> set[bytes]:
-    """Return every folder above any of the names."""
-    found: set[bytes] = set()
-    for name in names:
-        for parent in parents(name):
-            if parent in found:
-                break
-            found.add(parent)
-    return found
-
-
-def look(top: bytes, names: list[bytes], pulse: Pulse) -> dict[bytes, os.stat_result]:
-    """Return what stands at each name, where anything does."""
-    found = {}
+def look(top: bytes, names: list[bytes], pulse: Pulse) -> tuple[dict[bytes, os.stat_result], list[bytes]]:
+    """Return what stands at each name, where anything does, and the names at which one cannot look."""
+    found, refused = {}, []
     for name in names:
         pulse()
-        with suppress(OSError):
+        try:
             entry = status(top, name)
-            if entry is not None:
-                found[name] = entry
-    return found
+        except OSError:  # the path is too long, or a folder is closed
+            refused.append(name)
+            continue
+        if entry is not None:
+            found[name] = entry
+    return found, refused

@@ -3,15 +3,22 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+
+from spool.domain.text import one_line
 
 
 class Spared(msgspec.Struct, frozen=True):
     """Names that are not to be touched: files, and folders (written with a slash) with all that is in them."""
 
     names: frozenset[bytes] = frozenset()
+
+    def also(self, names: Iterable[bytes]) -> "Spared":
+        """Return these names and some more."""
+        return Spared(self.names | frozenset(names))
 
     def covers(self, name: bytes) -> bool:
         """Whether a name is one of them, or lies below one."""
@@ -57,5 +64,18 @@ def within(top: bytes, name: bytes) -> bool:
 
 
 def is_repository(top: bytes, name: bytes) -> bool:
-    """Whether a folder has a `.git` of its own."""
-    return status(top, name.rstrip(b"/") + b"/.git") is not None
+    """Whether a folder has a `.git` of its own; one that cannot be read has none that we could use."""
+    with suppress(OSError):
+        return status(top, name.rstrip(b"/") + b"/.git") is not None
+    return False
+
+
+def is_readable(top: bytes, name: bytes, entry: os.stat_result) -> bool:
+    """Whether a folder can be listed and entered; only doubtful ones cost a system call."""
+    usual = entry.st_uid == os.geteuid() and entry.st_mode & 0o500 == 0o500
+    return usual or os.access(top + b"/" + name, os.R_OK | os.X_OK)
+
+
+def shown(name: bytes) -> str:
+    """Return a name as text for a person: one line, with U+FFFD for what is not UTF-8."""
+    return one_line(os.fsdecode(name).encode("utf-8", "replace").decode())

@@ -2,28 +2,27 @@
 
 import os
 import stat
-import time
 
 import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
 from spool.host.command import run_command
+from spool.host.git.checkpoints.folders import Folders, folders_of, learn_folders
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import (
     Known,
     Modes,
-    folders_of,
     learn_files,
-    learn_folders,
     load_known,
     look,
-    recent_of,
     save_known,
     signature,
     usual_modes,
 )
-from spool.host.git.checkpoints.paths import Spared
+from spool.host.git.checkpoints.paths import Spared, spared
 from spool.host.git.checkpoints.shadow import Shadow
+from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
 from spool.host.git.checkpoints.untracked import Untracked, find_untracked
 from spool.host.git.repository import QUIET, git_environment
 from spool.host.threads import in_thread, together
@@ -43,7 +42,20 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     grown: list[bytes]
     """Folders that have become repositories and are still recorded as folders."""
     left: dict[bytes, str]
-    """Files that are not recorded, and why."""
+    """Files, and folders with a slash, that are not recorded, and why."""
+    closed: list[bytes]
+    """Folders that cannot be read."""
+
+
+class _Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What a first look at the working tree has found."""
+
+    behind: Spared
+    """What is behind a mount point."""
+    changed: dict[bytes, bytes]
+    """The recorded files whose file differs, and how: M, T or D."""
+    others: Untracked
+    user_index: tuple[int, ...]
 
 
 class Recorder:
@@ -53,18 +65,19 @@ class Recorder:
         self.shadow = shadow
         self._large = large_file_bytes
         self._notes = shadow.git_dir / "known"
-        self._recent: list[bytes] = []
 
-    async def record(self, spare: Spared = _NOTHING, *, lets_go: bool = False) -> Recording:
-        """Record the tree as it is now, without the names to spare.
+    async def record(
+        self, spare: Spared = _NOTHING, *, lets_go: bool = False, rules: IgnoreRules | None = None
+    ) -> Recording:
+        """Record the tree as it is now, without the names to spare, under the user's ignore rules or earlier ones.
 
         A folder that has become a repository is let go, or else recorded as the folder that it was.
         """
-        await self.shadow.prepare()
+        await self.shadow.prepare(rules)
         try:
             return await self._record(spare, lets_go=lets_go)
         except CommandFailed:
-            # Its index may name objects that the user's `git gc` has taken: begin anew, once.
+            # Its index may name objects that a full disk or the user's `git gc` has taken: begin anew, once.
             self.shadow.forget()
             return await self._record(spare, lets_go=lets_go)
 
@@ -85,7 +98,8 @@ class Recorder:
 
     def settle(self, tree: str, modes: Modes, touched: list[bytes]) -> None:
         """Remember that index and working tree are again what they were when this was recorded."""
-        recent = list({*self._recent, *touched})
+        before = load_known(self._notes, None)
+        recent = {**(before.recent if before else {}), **dict.fromkeys(touched, ())}
         save_known(
             self._notes,
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
@@ -94,40 +108,73 @@ class Recorder:
     async def _record(self, spare: Spared, *, lets_go: bool) -> Recording:
         index = signature(self.shadow.index)
         known = load_known(self._notes, index)
-        changed, others = await together(self._changed(), find_untracked(self.shadow, spare))
-        user_index = signature(self.shadow.repository.git_dir / "index")
-        wanted = [name for name, how in changed.items() if how != b"D"] + others.files
-        if known is None or known.user_index != user_index or _touches_rules([*changed, *others.files]):
-            wanted += [name for name in await self._tracked_yet_ignored() if name not in changed]
+        survey = await self._survey(spare)
+        wanted = await self._wanted(known, survey)
         everything = [] if known or not index else await self.shadow.names("ls-files", "-z")
-        names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else [])]))
-        began_s = time.time()
-        seen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
-        known = known or Known(modes=usual_modes(seen))
-        known.user_index = user_index
-        known.recent = self._recent = recent_of(seen, began_s)
+        names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else {})]))
+        seen, unseen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
+        # Without notes, all that changed about the time when the index was written is in doubt.
+        now_ns = self.shadow.now_ns
+        doubtful: dict[bytes, Stamp] = (
+            {} if known else dict.fromkeys(recent_of(seen, index[0] if index else now_ns), ())
+        )
+        known = known or Known(modes=usual_modes(seen), recent=doubtful)
+        again = [name for name in suspects(known.recent, seen) if name not in survey.changed]
+        known.recent = recent_of(seen, now_ns)
         learn_files(known.modes, seen)
-        grown = await self._learn_folders(known, names, others)
-        if lets_go and grown:
-            await self._let_go(known, grown)
+        folders = await self._learn_folders(known, names, survey)
+        if lets_go and folders.repositories:
+            await self._let_go(known, folders.repositories)
             return await self._record(spare, lets_go=True)
-        left = await self._take(known, changed, {name: seen[name] for name in wanted if name in seen})
+        taken = {name: seen[name] for name in [*wanted, *again] if name in seen}
+        left = await self._take(known, survey.changed, again, taken)
+        left |= {name: "not readable" for name in unseen if name in wanted}
+        ignored = await self._name_hidden(survey, folders, left)
+        known.user_index = survey.user_index
         known.index = signature(self.shadow.index)
         save_known(self._notes, known)
         return Recording(
             tree=known.tree,
             modes=known.modes,
-            ignored=others.ignored,
-            nested=others.nested,
-            grown=grown,
+            ignored=ignored,
+            nested=survey.others.nested,
+            grown=folders.repositories,
             left=left,
+            closed=folders.closed,
         )
 
-    async def _learn_folders(self, known: Known, names: list[bytes], others: Untracked) -> list[bytes]:
-        """Look at all folders; return those that have become repositories."""
+    async def _survey(self, spare: Spared) -> _Survey:
+        user_index = signature(self.shadow.repository.git_dir / "index")
+        behind = spared(name + b"/" for name in self.shadow.mounts)
+        changed, others = await together(self._changed(), find_untracked(self.shadow, spare.also(behind.names)))
+        changed = {name: how for name, how in changed.items() if not behind.covers(name)}
+        return _Survey(behind=behind, changed=changed, others=others, user_index=user_index)
+
+    async def _wanted(self, known: Known | None, survey: _Survey) -> list[bytes]:
+        """Return the files to take into the index."""
+        changed, others = survey.changed, survey.others
+        wanted = [name for name, how in changed.items() if how != b"D"] + others.files
+        if known is None or known.user_index != survey.user_index or _touches_rules([*changed, *others.files]):
+            wanted += [name for name in await self._tracked_yet_ignored() if name not in changed]
+        return [name for name in wanted if not survey.behind.covers(name)]
+
+    async def _learn_folders(self, known: Known, names: list[bytes], survey: _Survey) -> Folders:
+        """Look at all folders: which have become repositories, and which cannot be read."""
+        others, shadow = survey.others, self.shadow
         more = folders_of(names) | folders_of(others.folders) | {*others.folders, *others.nested}
-        found = await in_thread(lambda pulse: learn_folders(self.shadow.top, known, more, pulse))
-        return [name for name in found if name not in set(others.nested)]
+        found = await in_thread(
+            lambda pulse: learn_folders(shadow.top, known, more, survey.behind, now_ns=shadow.now_ns, pulse=pulse)
+        )
+        found.repositories = [name for name in found.repositories if name not in set(others.nested)]
+        found.closed += [name for name in others.closed if name not in found.closed]
+        return found
+
+    async def _name_hidden(self, survey: _Survey, folders: Folders, left: dict[bytes, str]) -> list[bytes]:
+        """Add to what is left: mount points and unreadable folders; return what is ignored, mount points too."""
+        left |= {name + b"/": "not readable" for name in folders.closed}
+        by_rule = await self.shadow.ignored(self.shadow.mounts)
+        left |= {name + b"/": "a mount point" for name in self.shadow.mounts if name not in by_rule}
+        return [*survey.others.ignored, *(name + b"/" for name in by_rule)]
 
     async def _let_go(self, known: Known, grown: list[bytes]) -> None:
         """Stop recording the files of folders that have become repositories."""
@@ -139,17 +186,22 @@ class Recorder:
         save_known(self._notes, known)
 
     async def _take(
-        self, known: Known, changed: dict[bytes, bytes], seen: dict[bytes, os.stat_result]
+        self, known: Known, changed: dict[bytes, bytes], again: list[bytes], seen: dict[bytes, os.stat_result]
     ) -> dict[bytes, str]:
         """Bring the index up to date, and return what it was not given."""
         left = {name: why for name, entry in seen.items() if (why := self._refusal(name, entry))}
         taken = {name: entry.st_size for name, entry in seen.items() if name not in left and _can_hold(entry)}
         gone = [name for name in changed if name not in taken]
-        await self.shadow.unstage(gone)
-        await self.shadow.stage(taken)
+        # Git reads a file again only if its index does not have it.
+        await self.shadow.unstage([*gone, *again])
+        refused = await self.shadow.stage(taken)
+        await self.shadow.unstage(refused)
         if gone or taken or not known.tree:
-            known.tree = await self.shadow.write_tree()
-        return left
+            tree = await self.shadow.write_tree()
+            if tree != known.tree:
+                await self.shadow.verify(tree, since=known.tree)
+            known.tree = tree
+        return left | dict.fromkeys(refused, "refused by git")
 
     async def _changed(self) -> dict[bytes, bytes]:
         """Return the recorded files whose file differs, and how: M, T or D."""

@@ -1,9 +1,8 @@
 """A git directory of Spool's own beside the user's, in which the working tree is recorded without touching theirs."""
 
 import asyncio
-import hashlib
 import os
-import shutil
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,8 +10,11 @@ from pathlib import Path
 
 from spool.domain.text import one_line
 from spool.errors import CommandFailed
-from spool.host.command import run_command
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.command import Completed, run_command
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesReader
+from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
+from spool.host.git.checkpoints.stamps import clock_ns
+from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
 from spool.host.state.files import make_folder, replace_file
 
 _SETTINGS = """\
@@ -24,6 +26,7 @@ _SETTINGS = """\
 \tbigFileThreshold = 1m
 \tlogAllRefUpdates = false
 \tsymlinks = true
+\tignoreCase = {folds}
 \tfileMode = true
 \ttrustctime = true
 \tcheckStat = default
@@ -31,6 +34,8 @@ _SETTINGS = """\
 \tuntrackedCache = false
 \tsparseCheckout = false
 \tsharedRepository = 0600
+\tprotectNTFS = false
+\tprotectHFS = false
 \tfsync = all
 \tfsyncMethod = batch
 [gc]
@@ -43,10 +48,10 @@ _SETTINGS = """\
 {extensions}"""
 _ATTRIBUTES = b"* -text -ident -filter !eol !working-tree-encoding !diff\n"
 _EXCLUDED = b"**/.spool/.state/\n"
-_INHERITED = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
+_GLOB = re.compile(rb"[*?\[\]\\!# ]")
 MOST_PACKS = 20
 """A checkpoint of a changed tree adds a pack; more than these are put together."""
 MOST_EMPTY_BYTES = 1 << 20
@@ -55,40 +60,55 @@ TREES = "refs/spool/tree/"
 """Where the shadow's own refs are."""
 
 
-def worktree_key(top: Path) -> str:
-    """Return the name under which Spool keeps what belongs to one working tree."""
-    return hashlib.sha256(os.fsencode(top)).hexdigest()[:16]
-
-
 class Shadow:
     """The git directory, and the commands run in it."""
 
-    def __init__(self, repository: Repository, *, home: Path, timeout_s: float, borrows: bool = True) -> None:
+    def __init__(self, repository: Repository, *, git_dir: Path, timeout_s: float, borrows: bool = True) -> None:
         self.repository = repository
         self.top = os.fsencode(repository.top)
         self.timeout_s = timeout_s
         self.borrows = borrows
-        self.git_dir = home / worktree_key(repository.top)
-        self._env = git_environment(
-            GIT_DIR=str(self.git_dir), GIT_WORK_TREE=str(repository.top), GIT_LITERAL_PATHSPECS="1"
+        self.git_dir = git_dir
+        self._env = bound_environment(
+            self.git_dir,
+            repository.top,
+            GIT_CONFIG_GLOBAL=os.devnull,
+            GIT_CONFIG_NOSYSTEM="1",
+            GIT_LITERAL_PATHSPECS="1",
         )
-        self._config_seen: tuple[int, ...] = ()
-        self._config: tuple[str, ...] = ()
+        self.mounts: list[bytes] = []
+        self.now_ns = 0
+        """When it was last prepared, by the clock that stamps its files."""
+        self.rules = IgnoreRules()
+        self._reader = IgnoreRulesReader(repository, timeout_s=timeout_s)
 
     @property
     def index(self) -> Path:
         """The shadow's own index."""
         return self.git_dir / "index"
 
-    async def prepare(self) -> None:
-        """Make the shadow if there is none, and take over what decides which files the user's git ignores."""
+    async def prepare(self, rules: IgnoreRules | None = None) -> None:
+        """Make the shadow if there is none, with these ignore rules or else those that the user's git has now."""
+        self.rules = rules or await self._reader.read()
         await asyncio.to_thread(self._make)
-        await self._inherit()
         await self._unlock()
+
+    @property
+    def excluded_mounts(self) -> list[bytes]:
+        """Options that keep `git ls-files` out of what is mounted in the working tree."""
+        return [b"--exclude=/" + _GLOB.sub(rb"\\\g<0>", name) for name in self.mounts]
+
+    @property
+    def _config(self) -> tuple[str, ...]:
+        more = f"core.excludesFile={self.git_dir / 'info' / 'more'}"
+        return ("-c", more, "-c", f"core.precomposeUnicode={self.rules.precompose}")
 
     async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git on the shadow and the user's working tree; return what it printed."""
-        done = await ask_git(
+        return (await self._run(*words, stdin=stdin)).output
+
+    async def _run(self, *words: str | bytes, stdin: bytes = b"") -> Completed:
+        return await ask_git(
             *self._config,
             *(os.fsdecode(word) for word in words),
             directory=self._directory,
@@ -96,7 +116,6 @@ class Shadow:
             env=self._env,
             stdin=stdin,
         )
-        return done.output
 
     async def names(self, *words: str | bytes, stdin: bytes = b"") -> list[bytes]:
         """Run a git that prints names with `-z`."""
@@ -110,8 +129,9 @@ class Shadow:
         """
         if not names:
             return set()
+        as_user = f"core.ignoreCase={self.rules.ignore_case}"
         done = await run_command(
-            ["git", *QUIET, *self._config, "check-ignore", "-z", "--stdin", "--no-index"],
+            ["git", *QUIET, *self._config, "-c", as_user, "check-ignore", "-z", "--stdin", "--no-index"],
             directory=self._directory,
             timeout_s=self.timeout_s,
             env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},
@@ -122,10 +142,19 @@ class Shadow:
         told = {name[2:] for name in done.output.split(b"\0") if name}
         return {name for name in names if name.rstrip(b"/") in told}
 
-    async def stage(self, sizes: dict[bytes, int]) -> None:
-        """Take files into the shadow's index, content and all."""
+    async def stage(self, sizes: dict[bytes, int]) -> list[bytes]:
+        """Take files into the shadow's index, content and all; return the names that git refused.
+
+        Of `.GIT/x` or a linked `.gitmodules` git only says "Ignoring path", and exits with 0.
+        """
+        silent = True
         for chunk in chunks(sizes):
-            await self.git("update-index", "--add", "--replace", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0")
+            words = ("update-index", "--add", "--replace", "-z", "--stdin")
+            silent &= not (await self._run(*words, stdin=b"\0".join(chunk) + b"\0")).errors
+        if silent:
+            return []
+        held = {*await self.names("ls-files", "-z")} - {*await self.names("diff-files", "-z", "--name-only")}
+        return [name for name in sizes if name not in held]
 
     async def unstage(self, names: Iterable[bytes]) -> None:
         """Drop names from the shadow's index; the files stay where they are."""
@@ -137,6 +166,13 @@ class Shadow:
     async def write_tree(self) -> str:
         """Return the name of the tree that the index holds."""
         return (await self.git("write-tree")).decode().strip()
+
+    async def verify(self, tree: str, *, since: str) -> None:
+        """Fail unless everything that a tree names is there; what a verified tree already had is not looked at again.
+
+        With `fsyncMethod=batch`, a git that meets a full disk may exit with 0 and leave objects out.
+        """
+        await self.git("rev-list", "--objects", "--quiet", tree, *([f"^{since}"] if since else []))
 
     async def secure(self, tree: str, *, head: str | None, safe: set[str]) -> None:
         """Copy what a tree borrows from the user's repository: their `git gc` may come.
@@ -153,6 +189,11 @@ class Shadow:
             stdin=wanted.encode(),
         )  # fmt: skip
 
+    @property
+    def holds_trees(self) -> bool:
+        """Whether any checkpoint or attempt has a tree here."""
+        return any((self.git_dir / TREES).glob("*/*"))
+
     def trees_of(self, owner: str) -> set[str]:
         """Return the trees that an owner's refs hold. Nobody packs the shadow's refs: each is a file."""
         with suppress(FileNotFoundError):
@@ -166,7 +207,7 @@ class Shadow:
         took in packs of the repository that objects are borrowed from.
         """
         packs = len(list((self.git_dir / "objects" / "pack").glob("*.pack")))
-        if not any((self.git_dir / TREES).glob("*/*")) and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
+        if not self.holds_trees and await asyncio.to_thread(self._size) > MOST_EMPTY_BYTES:
             await asyncio.to_thread(self._begin_anew)
         elif packs > MOST_PACKS:
             for words in (("write",), ("repack", "--batch-size=0"), ("expire",)):
@@ -178,7 +219,7 @@ class Shadow:
 
     def _begin_anew(self) -> None:
         self.forget()
-        shutil.rmtree(self.git_dir / "objects")
+        remove_folder(self.git_dir / "objects")
         self._make()
 
     def forget(self) -> None:
@@ -197,35 +238,22 @@ class Shadow:
             make_folder(self.git_dir / folder)
         sha256 = self.repository.object_format == "sha256"
         extensions = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
-        exclude = self.repository.common_dir / "info" / "exclude"
-        inherited = exclude.read_bytes() if exclude.is_file() else b""
+        folds = (self.git_dir / "INFO").exists()  # what the file system does, whatever the user's setting says
+        settings = _SETTINGS.format(version=int(sha256), folds=str(folds).lower(), extensions=extensions)
         lent = os.fsencode(self.repository.common_dir / "objects") + b"\n"
         for name, content in {
-            "config": _SETTINGS.format(version=1 if sha256 else 0, extensions=extensions).encode(),
+            "config": settings.encode(),
             "info/attributes": _ATTRIBUTES,
-            "info/exclude": inherited + b"\n" + _EXCLUDED,
+            "info/exclude": self.rules.exclude + b"\n" + _EXCLUDED,
+            "info/more": self.rules.more,
             "objects/info/alternates": lent if self.borrows else b"",
             "HEAD": b"ref: refs/heads/spool\n",
         }.items():
             path = self.git_dir / name
             if not path.is_file() or path.read_bytes() != content:
                 replace_file(path, content)
-
-    async def _inherit(self) -> None:
-        """Ask the user's git, once for each state of its configuration, for what says where ignore rules are."""
-        places = (self.repository.common_dir / "config", self.repository.git_dir / "config.worktree")
-        seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())
-        if seen == self._config_seen or not self.repository.git_dir.is_dir():
-            return
-        told = await run_command(
-            ["git", "--git-dir", self.repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _INHERITED],
-            directory=self._directory,
-            timeout_s=self.timeout_s,
-            env=git_environment(),
-        )
-        rows = [row.partition("\n") for row in told.output.decode("utf-8", "surrogateescape").split("\0") if row]
-        self._config = tuple(word for name, _, value in rows for word in ("-c", f"{name}={value}"))
-        self._config_seen = seen
+        self.mounts = mounts_below(self.top)
+        self.now_ns = clock_ns(self.git_dir)
 
     async def _unlock(self) -> None:
         """Remove a lock of the shadow's own, left by a git that was killed; one still at work gets a moment."""

@@ -10,9 +10,10 @@ import msgspec
 
 from spool.domain.loop import SCHEMA
 from spool.errors import StateError, UnreadableState
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import Modes
-from spool.host.git.checkpoints.theirs import Refs
 from spool.host.git.checkpoints.unfinished import Unfinished
+from spool.host.git.checkpoints.user_repository import Refs
 from spool.host.state.files import make_folder, replace_file, sync_folder
 
 
@@ -26,6 +27,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     object_format: str
     link: bytes | None = None
     """The content of `.git` where that is a file, as in a submodule."""
+    node: tuple[int, int] = (0, 0)
+    """Device and inode of a nested repository's `.git`: another one is not this repository."""
     tree: str
     modes: Modes
     refs: Refs
@@ -39,6 +42,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     nested: list[bytes]
     grown: list[bytes]
     """Folders that have become repositories since the checkpoint before."""
+    rules: IgnoreRules | None = None
+    other_logs: dict[bytes, int] = {}
+    """How long the logs of other working trees' HEADs were."""
+    essentials: dict[str, bytes] = {}
+    """HEAD and the configuration, in case that git cannot read them any more."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

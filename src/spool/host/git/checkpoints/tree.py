@@ -1,12 +1,16 @@
 """Brings a working tree back: what was changed is rewritten, and only what was not there before is taken away."""
 
+import os
 import stat
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from spool.host.git.checkpoints.aside import Aside
+from spool.errors import CommandFailed
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import differing, write_ignored
-from spool.host.git.checkpoints.paths import is_folder, parents, place, spared, status, within
+from spool.host.git.checkpoints.modes import Modes
+from spool.host.git.checkpoints.paths import is_folder, is_readable, parents, place, spared, status, within
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import chunks
 from spool.host.git.checkpoints.snapshot import Part
@@ -16,21 +20,31 @@ _RULES = b".gitignore"
 
 
 class TreeRestorer:
-    """Brings one repository's working tree back to what a checkpoint holds."""
+    """Brings one repository's working tree back to what a checkpoint holds.
 
-    def __init__(self, recorder: Recorder, target: Part, now: Part | None, aside: Aside) -> None:
+    What the file system refuses does not end the revert: it is left as it is, and `failed` says why.
+    """
+
+    def __init__(self, recorder: Recorder, target: Part, now: Part | None, displaced: DisplacedFiles) -> None:
+        self.failed: dict[bytes, str] = {}
         self._recorder = recorder
         self._shadow = recorder.shadow
         self._top = recorder.shadow.top
         self._target = target
         self._now = now
-        self._aside = aside
+        self._displaced = displaced
         self._left = frozenset(now.left) if now else frozenset()
         self._kept: frozenset[bytes] = frozenset()
-        self._spare = spared([*target.ignored, *target.left, *(name + b"/" for name in target.nested)])
+        self._behind = spared(name + b"/" for name in recorder.shadow.mounts)
+        self._spare = spared([
+            *target.ignored, *target.left, *(name + b"/" for name in target.nested), *self._behind.names
+        ])  # fmt: skip
 
     async def restore(self) -> None:
         """Do it. Each step may be cut short: done again from the start, it ends the same."""
+        known = spared([*self._target.ignored, *self._target.left])
+        new = [name for name in self._shadow.mounts if not known.covers(name)]
+        self.failed |= dict.fromkeys(new, "is a mount point: nothing behind it was touched")
         await self._shadow.git("read-tree", "--reset", self._target.tree)
         self._kept = await self._held_by_attempt()
         rewrite = await self._to_rewrite()
@@ -39,17 +53,21 @@ class TreeRestorer:
             rewrite |= await self._to_rewrite()
         await self._remove_new()
         await self._write(rewrite)
+        if rewrite:
+            self.failed = dict.fromkeys(await self._to_rewrite(), "cannot be brought back") | self.failed
         unsure = await self._unsure_modes()
         await in_thread(self._restore_folders)
         touched = await in_thread(lambda pulse: self._restore_modes(rewrite, unsure, pulse))
         await in_thread(self._restore_ignored)
+        await in_thread(self._restore_fifos)
         await in_thread(self._restore_folder_modes)
         self._recorder.settle(self._target.tree, self._target.modes, [*rewrite, *touched])
 
     async def _to_rewrite(self) -> dict[bytes, bytes]:
         """Return the files that differ, with git's mode of each."""
         told = await self._shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
-        return {name: row[1:7] for row, name in zip(told[::2], told[1::2], strict=True)}
+        rows = zip(told[::2], told[1::2], strict=True)
+        return {name: row[1:7] for row, name in rows if not self._behind.covers(name)}
 
     async def _held_by_attempt(self) -> frozenset[bytes]:
         """Return what the discarded attempt holds and the target has not: this, and nothing else, may be deleted."""
@@ -80,31 +98,61 @@ class TreeRestorer:
 
     async def _remove_new(self) -> None:
         """Take away what is neither ignored nor was there before."""
-        spare = self._spare
-        listing = ("ls-files", "--others", "--exclude-standard", "-z")
+        spare, now = self._spare, self._now.modes if self._now else Modes()
+        listing: list[str | bytes] = ["ls-files", "--others", *self._shadow.excluded_mounts, "--exclude-standard", "-z"]
         files, collapsed = await together(self._shadow.names(*listing), self._shadow.names(*listing, "--directory"))
-        new = [name.rstrip(b"/") for name in files if not spare.covers(name)]
+        fifos = [*(now.fifos.keys() - self._target.modes.fifos.keys())]
+        ignored = await self._shadow.ignored(fifos)
+        new = [name.rstrip(b"/") for name in [*files, *fifos] if name not in ignored and not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away(new, pulse))
         # Empty folders that new rules had hidden are not known to the attempt, and not listed among the files.
-        known = self._target.modes.folders.keys() | (self._now.modes.folders.keys() if self._now else set())
+        readable = {name for name in now.folders if name + b"/" not in self._left}
+        known = self._target.modes.folders.keys() | readable
         hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
         await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
         await in_thread(lambda pulse: self._remove_folders(new, pulse))
+        await in_thread(lambda pulse: self._take_away(self._unreadable(), pulse))
+
+    def _unreadable(self) -> list[bytes]:
+        """Return the new folders in which something cannot be read or reached: they are moved as a whole."""
+        old = self._target.modes.folders
+        names = [name.rstrip(b"/") for name in self._left if not self._spare.covers(name) and self._is_closed(name)]
+        above = [[folder for folder in (*reversed([*parents(name)]), name) if folder not in old] for name in names]
+        return [new[0] for new in above if new and is_folder(self._top, new[0])]
+
+    def _is_closed(self, name: bytes) -> bool:
+        try:
+            entry = status(self._top, name)
+        except OSError:
+            return True
+        return entry is not None and stat.S_ISDIR(entry.st_mode) and not is_readable(self._top, name, entry)
 
     def _take_away(self, names: list[bytes], pulse: Pulse) -> None:
+        self._for_each(names, pulse, self._take_one_away)
+
+    def _take_one_away(self, name: bytes) -> None:
+        entry = status(self._top, name)
+        if entry is None or not within(self._top, name):
+            return
+        if not (stat.S_ISDIR(entry.st_mode) and self._is_other_worktree(name)):
+            self._open_folder(name)
+            self._remove(name, entry.st_mode)
+
+    def _for_each(self, names: Iterable[bytes], pulse: Pulse, work: Callable[[bytes], object]) -> None:
+        """Do something for each name; note where the file system refuses it, and leave out what is behind a mount."""
         for name in names:
             pulse()
-            entry = status(self._top, name)
-            if entry is None or not within(self._top, name):
+            if self._behind.covers(name):
                 continue
-            if not (stat.S_ISDIR(entry.st_mode) and self._is_other_worktree(name)):
-                self._open_folder(name)
-                self._remove(name, entry.st_mode)
+            try:
+                work(name)
+            except OSError as error:
+                self.failed[name] = f"cannot be brought back: {error.strerror or error}"
 
     def _is_other_worktree(self, name: bytes) -> bool:
         """Whether a folder is a linked working tree of this repository: another loop may be at work there."""
         link = place(self._top, name + b"/.git")
-        with suppress(OSError, UnicodeDecodeError):
+        with suppress(OSError, ValueError):  # an agent can write anything into it, a NUL too
             git_dir = Path(link.read_text("utf-8").removeprefix("gitdir:").strip())
             return git_dir.resolve().is_relative_to(self._shadow.repository.common_dir.resolve() / "worktrees")
         return False
@@ -113,31 +161,40 @@ class TreeRestorer:
         """Remove the folders that are empty now and were not there before."""
         new = {folder for name in names for folder in parents(name)}
         new |= self._now.modes.folders.keys() if self._now else set()
-        for folder in sorted(new - self._target.modes.folders.keys(), reverse=True):
-            pulse()
-            if not self._spare.covers(folder) and is_folder(self._top, folder) and within(self._top, folder):
-                self._open_folder(folder)
-                with suppress(OSError):  # something ignored is still in it
-                    place(self._top, folder).rmdir()
+        self._for_each(
+            sorted(new - self._target.modes.folders.keys() - {b""}, reverse=True), pulse, self._remove_folder
+        )
+
+    def _remove_folder(self, folder: bytes) -> None:
+        if not self._spare.covers(folder) and is_folder(self._top, folder) and within(self._top, folder):
+            self._open_folder(folder)
+            with suppress(OSError):  # something ignored is still in it
+                place(self._top, folder).rmdir()
 
     async def _write(self, files: dict[bytes, bytes]) -> None:
         """Write files as they were; git unlinks a link or a read-only file first and never writes through one."""
         await in_thread(lambda pulse: self._clear_way(list(files), pulse))
-        for chunk in chunks(dict.fromkeys(files, 0)):
-            await self._shadow.git("checkout-index", "-f", "-u", "-q", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0")
+        ready = dict.fromkeys([name for name in files if name not in self.failed], 0)
+        for chunk in chunks(ready):
+            with suppress(CommandFailed):  # the other files are written; the last comparison names those that are not
+                await self._shadow.git(
+                    "checkout-index", "-f", "-u", "-q", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0"
+                )
 
     def _clear_way(self, names: list[bytes], pulse: Pulse) -> None:
         """Move aside what stands where a file or a folder has to be: git would delete the folder with all in it."""
         clear: set[bytes] = set()
-        for name in names:
-            pulse()
-            for folder in reversed([*parents(name)]):
+
+        def clear_way(name: bytes) -> None:
+            for folder in reversed([*parents(name), b""]):
                 if folder not in clear:
                     self._clear_folder(folder)
                     clear.add(folder)
             entry = status(self._top, name)
             if entry is not None and (not _is_plain(entry.st_mode) or name in self._left):
                 self._remove(name, entry.st_mode)
+
+        self._for_each(names, pulse, clear_way)
 
     def _clear_folder(self, folder: bytes) -> None:
         """See to it that a folder can be made, or written to, at this name."""
@@ -151,9 +208,7 @@ class TreeRestorer:
 
     def _open_folder(self, name: bytes) -> None:
         """Make the folder of a name writable; its mode is put right at the end."""
-        folder = name.rpartition(b"/")[0]
-        if folder:
-            self._clear_folder(folder)
+        self._clear_folder(name.rpartition(b"/")[0])
 
     def _remove(self, name: bytes, mode: int) -> None:
         """Delete what the discarded attempt holds; move aside everything else."""
@@ -161,7 +216,7 @@ class TreeRestorer:
             place(self._top, name).unlink()
             return
         prefix = self._target.path + b"/" if self._target.path else b""
-        self._aside.put(self._top, name, known_as=prefix + name)
+        self._displaced.put(self._top, name, known_as=prefix + name)
 
     async def _unsure_modes(self) -> list[bytes]:
         """Return the files with an unusual mode then or now; every file, where that is not known."""
@@ -173,42 +228,67 @@ class TreeRestorer:
     def _restore_modes(self, rewritten: dict[bytes, bytes], names: list[bytes], pulse: Pulse) -> list[bytes]:
         modes = self._target.modes
         touched = []
-        for name in [*rewritten, *names]:
-            pulse()
+
+        def restore(name: bytes) -> None:
             entry = status(self._top, name)
             if entry is None or not stat.S_ISREG(entry.st_mode):
-                continue
+                return
             executable = b"100755" if entry.st_mode & stat.S_IXUSR else b"100644"
             wanted = modes.of_file(name, rewritten.get(name, executable))
             if stat.S_IMODE(entry.st_mode) != wanted:
                 place(self._top, name).chmod(wanted)
                 touched.append(name)
+
+        self._for_each([*rewritten, *names], pulse, restore)
         return touched
 
     def _restore_ignored(self, pulse: Pulse) -> None:
         saved = self._target.ignored_files
-        for name in differing(self._top, saved, pulse):
+
+        def restore(name: bytes) -> None:
             self._clear_way([name], pulse)
             entry = status(self._top, name)
             if entry is not None and name not in self._kept:
                 self._remove(name, entry.st_mode)
             write_ignored(self._top, name, saved[name])
 
+        self._for_each(differing(self._top, saved, pulse), pulse, restore)
+
+    def _restore_fifos(self, pulse: Pulse) -> None:
+        modes = self._target.modes.fifos
+
+        def restore(name: bytes) -> None:
+            entry = status(self._top, name)
+            if entry is None or not stat.S_ISFIFO(entry.st_mode):
+                self._clear_way([name], pulse)
+                if entry is not None:
+                    self._remove(name, entry.st_mode)
+                os.mkfifo(place(self._top, name))
+            place(self._top, name).chmod(modes[name])
+
+        self._for_each(modes, pulse, restore)
+
     def _restore_folders(self, pulse: Pulse) -> None:
         """Make the folders that are missing, empty ones too."""
-        for name in sorted(self._target.modes.folders):
-            pulse()
+
+        def restore(name: bytes) -> None:
             if not is_folder(self._top, name):
+                self._open_folder(name)
                 self._clear_folder(name)
                 place(self._top, name).mkdir()
 
+        self._for_each(sorted(self._target.modes.folders), pulse, restore)
+
     def _restore_folder_modes(self, pulse: Pulse) -> None:
         """Give each folder its mode, the inner ones first: the outer one may be closed by it."""
-        for name, mode in sorted(self._target.modes.folders.items(), reverse=True):
-            pulse()
+        modes = self._target.modes.folders
+
+        def restore(name: bytes) -> None:
             entry = status(self._top, name)
-            if entry is not None and stat.S_ISDIR(entry.st_mode) and stat.S_IMODE(entry.st_mode) != mode:
-                place(self._top, name).chmod(mode)
+            if entry is not None and stat.S_ISDIR(entry.st_mode) and stat.S_IMODE(entry.st_mode) != modes[name]:
+                place(self._top, name).chmod(modes[name])
+
+        self._for_each(sorted(modes, reverse=True), pulse, restore)
 
 
 def _is_rules(name: bytes) -> bool:

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import shutil
 import stat
 import time
 from contextlib import suppress
@@ -13,7 +12,8 @@ import msgspec
 
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.modes import signature
-from spool.host.git.checkpoints.theirs import Theirs, empty_tree
+from spool.host.git.checkpoints.mounts import remove_folder
+from spool.host.git.checkpoints.user_repository import UserRepository, empty_tree
 from spool.host.state.files import make_folder, replace_file, sync_folder
 from spool.host.threads import Pulse
 
@@ -21,7 +21,7 @@ _FILES = (
     "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",
     "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD",
     "BISECT_LOG", "BISECT_START", "BISECT_TERMS", "BISECT_NAMES", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK",
-    "info/sparse-checkout",
+    "info/sparse-checkout", "info/exclude",
 )  # fmt: skip
 _FOLDERS = ("rebase-merge", "rebase-apply", "sequencer")
 _OID = re.compile(rb"^(?:[0-9a-f]{64}|[0-9a-f]{40})\b", re.MULTILINE)
@@ -92,18 +92,18 @@ def oids_of(unfinished: Unfinished) -> set[str]:
     return {oid.decode() for _, data in unfinished.files.values() for oid in _OID.findall(data)}
 
 
-async def read_staging(theirs: Theirs, head: str | None) -> tuple[tuple[str, ...], str]:
+async def read_staging(user: UserRepository, head: str | None) -> tuple[tuple[str, ...], str]:
     """Return the objects that only the index names, and what tells this staging area from another."""
-    base = head or empty_tree(theirs.repository)
-    raw = await theirs.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
+    base = head or empty_tree(user.repository)
+    raw = await user.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
     rows = [row.split(b" ") for row in raw.split(b"\0")[:-1:2]]
     oids = {row[3].decode() for row in rows if row[1] != b"160000"}
     if any(row[4] == b"U" for row in rows):
-        conflicts = await theirs.git("ls-files", "--unmerged", "-z")
+        conflicts = await user.git("ls-files", "--unmerged", "-z")
         entries = [row.split(b" ") for row in conflicts.split(b"\0") if row]
         oids |= {entry[1].decode() for entry in entries if entry[0] != b"160000"}
         raw += conflicts
-    there = await theirs.existing({oid for oid in oids if oid.strip("0")})
+    there = await user.existing({oid for oid in oids if oid.strip("0")})
     return tuple(sorted(there)), hashlib.sha256(raw).hexdigest()[:32]
 
 
@@ -120,7 +120,7 @@ def restore_state_files(git_dir: Path, saved: Unfinished) -> None:
             path.chmod(kept[0])
     for folder in _FOLDERS:
         if not any(name.startswith(os.fsencode(folder) + b"/") for name in saved.files):
-            shutil.rmtree(git_dir / folder, ignore_errors=True)
+            remove_folder(git_dir / folder)
 
 
 def restore_index(git_dir: Path, saved: Unfinished, blobs: Blobs, *, patience_s: float, pulse: Pulse) -> None:

@@ -19,6 +19,15 @@ class Untracked(msgspec.Struct, frozen=True, kw_only=True):
     folders: list[bytes]
     nested: list[bytes]
     ignored: list[bytes]
+    closed: list[bytes] = []
+    """Folders that cannot be read."""
+
+
+class _Folders(msgspec.Struct):
+    """Folders that were walked."""
+
+    found: list[bytes] = []
+    closed: list[bytes] = []
 
 
 async def find_untracked(shadow: Shadow, spare: Spared) -> Untracked:
@@ -27,7 +36,7 @@ async def find_untracked(shadow: Shadow, spare: Spared) -> Untracked:
     Asking without ignore rules and then sorting the few names costs 0.08 s for 100,000 files; asking git twice, for
     what is ignored and what is not, costs 0.17 s.
     """
-    names = await shadow.names("ls-files", "--others", "--directory", "-z")
+    names = await shadow.names("ls-files", "--others", "--directory", "-z", *shadow.excluded_mounts)
     ignored = {name for name in names if spare.covers(name)}
     ignored |= await shadow.ignored([name for name in names if name not in ignored])
     rest = [name for name in names if name not in ignored]
@@ -40,50 +49,65 @@ async def find_untracked(shadow: Shadow, spare: Spared) -> Untracked:
 
 
 async def _expanded(shadow: Shadow, spare: Spared, found: Untracked, unknown: list[bytes]) -> Untracked:
-    """Look into folders of which git only said that they are there."""
-    empty = await in_thread(lambda pulse: _without_files(shadow.top, unknown, pulse))
+    """Look into folders of which git reported only the name."""
+    empty = await in_thread(lambda pulse: _without_files(shadow.top, spare, unknown, pulse))
     if empty is not None:
-        return msgspec.structs.replace(found, folders=empty)
+        return msgspec.structs.replace(found, folders=empty.found, closed=empty.closed)
     where = (b"--", *unknown) if sum(map(len, unknown)) < _ARGUMENT_BYTES else ()
+    listing: list[str | bytes] = ["ls-files", "--others", *shadow.excluded_mounts, "--exclude-standard", "-z"]
     files, kept = await together(
-        shadow.names("ls-files", "--others", "--exclude-standard", "-z", *where),
-        shadow.names("ls-files", "--others", "--ignored", "--directory", "--exclude-standard", "-z", *where),
+        shadow.names(*listing, *where), shadow.names(*listing, "--ignored", "--directory", *where)
     )
     # Git also calls a folder ignored that merely has nothing but ignored files in it.
     by_rule = await shadow.ignored([name for name in kept if name.endswith(b"/")])
     ignored = {name for name in kept if not name.endswith(b"/") or name in by_rule} | set(found.ignored)
+    ignored |= {name for name in files if spare.covers(name)}
+    files = [name for name in files if name not in ignored]
     nested = {name[:-1] for name in files if name.endswith(b"/")} | set(found.nested)
-    folders = await in_thread(lambda pulse: _folders(shadow.top, unknown, ignored, nested, pulse))
-    new = {name for name in files if not name.endswith(b"/") and not spare.covers(name)} | set(found.files)
-    return Untracked(files=sorted(new), folders=folders, nested=sorted(nested), ignored=sorted(ignored))
+    walked = await in_thread(lambda pulse: _folders(shadow.top, unknown, spare.also(ignored), nested, pulse))
+    return Untracked(
+        files=sorted({name for name in files if not name.endswith(b"/")} | set(found.files)),
+        folders=walked.found,
+        nested=sorted(nested),
+        ignored=sorted(ignored),
+        closed=walked.closed,
+    )
 
 
-def _without_files(top: bytes, folders: list[bytes], pulse: Pulse) -> list[bytes] | None:
+def _without_files(top: bytes, spare: Spared, folders: list[bytes], pulse: Pulse) -> _Folders | None:
     """Return all folders at and below the given ones if there is nothing but folders; None if there is more."""
-    found = []
+    walked = _Folders()
     waiting = list(folders)
     while waiting:
         pulse()
         folder = waiting.pop()
-        found.append(folder)
-        with os.scandir(top + b"/" + folder) as entries:
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False) or entry.name == b".git":
-                    return None
-                waiting.append(folder + b"/" + entry.name)
-    return found
+        entries = _entries(top, folder, walked)
+        if any(not entry.is_dir(follow_symlinks=False) or entry.name == b".git" for entry in entries):
+            return None
+        waiting += [name for entry in entries if not spare.covers(name := folder + b"/" + entry.name)]
+    return walked
 
 
-def _folders(top: bytes, start: list[bytes], ignored: set[bytes], nested: set[bytes], pulse: Pulse) -> list[bytes]:
-    """Return the folders at and below the given ones, but none that is ignored or another repository's."""
-    found = []
+def _folders(top: bytes, start: list[bytes], spare: Spared, nested: set[bytes], pulse: Pulse) -> _Folders:
+    """Return the folders at and below the given ones, but none that is spared or another repository's."""
+    walked = _Folders()
     waiting = list(start)
     while waiting:
         pulse()
         folder = waiting.pop()
-        if folder in nested or folder + b"/" in ignored:
-            continue
-        found.append(folder)
-        with os.scandir(top + b"/" + folder) as entries:
+        if folder not in nested and not spare.covers(folder):
+            entries = _entries(top, folder, walked)
             waiting += [folder + b"/" + entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return walked
+
+
+def _entries(top: bytes, folder: bytes, walked: _Folders) -> list[os.DirEntry[bytes]]:
+    """Return what is in a folder, and note whether it could be read."""
+    try:
+        with os.scandir(top + b"/" + folder) as entries:
+            found = list(entries)
+    except OSError:
+        walked.closed.append(folder)
+        return []
+    walked.found.append(folder)
     return found

@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from spool.errors import CommandFailed
 from spool.host.command import Completed, run_command
 from spool.host.git.checkpoints.shadow import remove_locks
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread
 
 _FOREIGN = (b"refs/remotes/", b"refs/stash", b"refs/spool/", b"refs/prefetch/")
 """What a revert does not undo: facts about another repository, the user's stashes, and Spool's own."""
+_USAGE = 129
 _DURABLE = ("-c", "core.fsync=all")
 
 
@@ -29,9 +32,11 @@ class Refs(msgspec.Struct, frozen=True):
 
     head: Head
     names: dict[bytes, str]
+    links: dict[bytes, bytes] = {}
+    """Symbolic refs, HEAD aside, and what they point to."""
 
 
-class Theirs:
+class UserRepository:
     """Runs git on the user's repository: its refs and objects only, never its hooks, filters or working tree."""
 
     def __init__(self, repository: Repository, *, timeout_s: float, pins: str, note: Path) -> None:
@@ -41,7 +46,7 @@ class Theirs:
         self._pinned: list[str] = []
         self._timeout_s = timeout_s
         # Bound to this very repository: where the agent has removed a nested one, git would find the outer.
-        self._env = git_environment(GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=str(repository.top))
+        self._env = bound_environment(repository.git_dir, repository.top)
 
     @property
     def exists(self) -> bool:
@@ -63,7 +68,11 @@ class Theirs:
     async def change_refs(self, *words: str | bytes, stdin: bytes = b"", names: Iterable[bytes] = ()) -> bytes:
         """Run a git that changes refs. A note says which: killed with -9, it would leave their locks behind."""
         await in_thread(lambda _: replace_file(self._note, b"\0".join([b"HEAD", b"packed-refs", *names])))
-        told = await self.git(*words, stdin=stdin)
+        try:
+            told = await self.git(*words, stdin=stdin)
+        except CommandFailed:  # it ended by itself: the locks that are there are not its own
+            self._note.unlink(missing_ok=True)
+            raise
         self._note.unlink(missing_ok=True)
         return told
 
@@ -90,6 +99,7 @@ class Theirs:
         """Return HEAD and all refs that are the user's own, and take note of Spool's."""
         told = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
         names: dict[bytes, str] = {}
+        links: dict[bytes, bytes] = {}
         head = None
         self._pinned = []
         for line in told.splitlines():
@@ -99,9 +109,13 @@ class Theirs:
                 head = Head(name, oid.decode())
             if name.startswith(self.pins.encode()):
                 self._pinned.append(name.decode())
-            if not link and not name.startswith(_FOREIGN):
+            if link and not name.startswith(_FOREIGN):
+                links[name] = link
+            elif not name.startswith(_FOREIGN):
                 names[name] = oid.decode()
-        return Refs(head or await self._odd_head(), names)
+        if head is None or head.branch in links.values():  # HEAD may be on one of the links
+            head = await self._odd_head()
+        return Refs(head, names, links)
 
     def pinned(self, owner: str) -> set[str]:
         """Return what an owner's pins held when the refs were last read."""
@@ -127,9 +141,26 @@ class Theirs:
             others = [tree for tree in trees if tree[b"worktree"] != own and b"bare" not in tree]
         return len(others), {tree[b"branch"] for tree in others if b"branch" in tree}
 
+    async def is_readable(self) -> bool:
+        """Whether git accepts the git directory: with a broken HEAD or configuration it refuses every command."""
+        return (await self.ask("rev-parse", "--git-dir")).exit_code == 0
+
+    def other_logs(self) -> dict[bytes, int]:
+        """Return the logs of other working trees' HEADs, and how long they are."""
+        common, own = self.repository.common_dir, self.repository.git_dir / "logs" / "HEAD"
+        logs = [common / "logs" / "HEAD", *common.glob("worktrees/*/logs/HEAD")]
+        found = {}
+        for log in logs:
+            with suppress(OSError):
+                if log != own:
+                    found[bytes(log.relative_to(common))] = log.stat().st_size
+        return found
+
     async def _odd_head(self) -> Head:
         """Return a HEAD that is on no existing branch."""
-        branch = await self.ask("symbolic-ref", "-q", "HEAD")
+        branch = await self.ask("symbolic-ref", "-q", "--no-recurse", "HEAD")
+        if branch.exit_code == _USAGE:  # before git 2.39
+            branch = await self.ask("symbolic-ref", "-q", "HEAD")
         commit = await self.ask("rev-parse", "-q", "--verify", "HEAD")
         return Head(branch.output.strip() or None, commit.text or None)
 

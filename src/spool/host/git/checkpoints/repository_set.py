@@ -1,39 +1,41 @@
 """All repositories of one working tree: its own, and those nested in it."""
 
 import os
-from pathlib import Path
 
 import msgspec
 
-from spool.host.git.checkpoints.aside import Aside
-from spool.host.git.checkpoints.paths import Spared, place, spared
-from spool.host.git.checkpoints.site import Site, Surroundings
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
+from spool.host.git.checkpoints.mounts import mounts_below
+from spool.host.git.checkpoints.paths import place, shown, spared
+from spool.host.git.checkpoints.repository_checkpoint import RepositoryCheckpoint, TreeSettings
 from spool.host.git.checkpoints.snapshot import Part, Snapshot
 from spool.host.git.repository import NoRepository, Repository, find_repository
 
 MOST_NESTED = 100
 
 
-class Sites:
+class RepositorySet:
     """Finds nested repositories, and gives each a shadow of its own."""
 
-    def __init__(self, repository: Repository, around: Surroundings) -> None:
+    def __init__(self, repository: Repository, settings: TreeSettings) -> None:
         self._repository = repository
-        self._around = around
+        self._settings = settings
         self._top = os.fsencode(repository.top)
-        self._sites = {b"": Site(repository, b"", around)}
+        self._repositories = {b"": RepositoryCheckpoint(repository, b"", settings)}
 
-    def at(self, part: Part) -> Site:
+    def at(self, part: Part) -> RepositoryCheckpoint:
         """Return the repository of a part, there or not."""
-        if part.path not in self._sites:
+        git_dir = self._settings.path_of(part.git_dir)
+        known = self._repositories.get(part.path)
+        if known is None or (part.path and known.repository.git_dir != git_dir):
             repository = Repository(
                 top=place(self._top, part.path),
-                git_dir=Path(part.git_dir),
-                common_dir=Path(part.common_dir),
+                git_dir=git_dir,
+                common_dir=self._settings.path_of(part.common_dir),
                 object_format=part.object_format,
             )
-            self._sites[part.path] = Site(repository, part.path, self._around)
-        return self._sites[part.path]
+            self._repositories[part.path] = RepositoryCheckpoint(repository, part.path, self._settings)
+        return self._repositories[part.path]
 
     async def take(self, target: Snapshot | None) -> tuple[list[Part], list[str]]:
         """Return the working tree as it is now. On the way to a target, only what the target has is taken apart:
@@ -46,7 +48,7 @@ class Sites:
         while waiting:
             path = waiting.pop(0)
             then = before.get(path) if before else None
-            part, told = await self._sites[path].take(_spare(then), lets_go=before is None)
+            part, told = await self._repositories[path].take(then, lets_go=before is None)
             mine, refused = await self._sort_nested(part)
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
             warnings += told + [why for why in refused.values() if why]
@@ -54,18 +56,26 @@ class Sites:
             waiting += [name for name in full if before is None or name in before]
         return parts, warnings
 
-    async def put_back(self, target: Snapshot, parts: list[Part], aside: Aside) -> list[str]:
+    def forget(self) -> None:
+        """Read every file anew the next time."""
+        for one in self._repositories.values():
+            one.shadow.forget()
+
+    async def put_back(self, target: Snapshot, parts: list[Part], displaced: DisplacedFiles) -> list[str]:
         """Bring all repositories back to what the target holds, the outer ones first."""
         now = {part.path: part for part in parts}
-        return [
-            warning
-            for part in target.parts
-            for warning in await self.at(part).put_back(part, now.get(part.path), aside)
-        ]
+        behind = spared(name + b"/" for name in mounts_below(self._top))
+        warnings = []
+        for part in target.parts:
+            if part.path and behind.covers(part.path):
+                warnings.append(f"{shown(part.path)} is behind a mount point: it is left as it is")
+            else:
+                warnings += await self.at(part).put_back(part, now.get(part.path), displaced)
+        return warnings
 
-    def bring_back(self, aside: Aside, instead: Aside) -> None:
+    def bring_back(self, displaced: DisplacedFiles, instead: DisplacedFiles) -> None:
         """Put back what was moved aside; what stands there now goes aside in its turn."""
-        aside.bring_back(self._top, instead)
+        displaced.bring_back(self._top, instead)
 
     async def count(self, parts: list[Part], before: dict[bytes, Part]) -> int:
         """Return how many files differ from those before."""
@@ -84,8 +94,8 @@ class Sites:
 
     async def tidy(self, owners: set[str]) -> None:
         """Let go of what nobody owns any more, such as what a run that was killed had begun to save."""
-        for site in self._sites.values():
-            await site.tidy(owners)
+        for one in self._repositories.values():
+            await one.tidy(owners)
 
     async def _sort_nested(self, part: Part) -> tuple[list[bytes], dict[bytes, str]]:
         """Return which nested repositories are part of this working tree, and which are not, with a reason to tell."""
@@ -101,15 +111,15 @@ class Sites:
 
     async def _refusal(self, path: bytes) -> str | None:
         """Return why a nested repository is left alone: nothing to tell of a linked working tree; None if it is not."""
-        shown = os.fsdecode(path)
-        if path not in self._sites and len(self._sites) > MOST_NESTED:
-            return f"{shown}: too many nested repositories; this one is neither saved nor touched"
-        found = await find_repository(place(self._top, path), timeout_s=self._around.timeout_s)
+        name = shown(path)
+        if path not in self._repositories and len(self._repositories) > MOST_NESTED:
+            return f"{name}: too many nested repositories; this one is neither saved nor touched"
+        found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s)
         if isinstance(found, NoRepository):
-            return f"{shown}: neither saved nor touched, since git says: {found.why}"
+            return f"{name}: neither saved nor touched, since git says: {found.why}"
         if found.common_dir == self._repository.common_dir:
             return ""
-        self._sites.setdefault(path, Site(found, path, self._around))
+        self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
         return None
 
 
@@ -118,9 +128,5 @@ def _join(path: bytes, name: bytes) -> bytes:
 
 
 def _prefixes(path: bytes) -> tuple[str, ...]:
-    shown = os.fsdecode(path)
-    return (f"--src-prefix=a/{shown}/", f"--dst-prefix=b/{shown}/") if path else ()
-
-
-def _spare(part: Part | None) -> Spared:
-    return spared([*part.ignored, *part.left]) if part else Spared()
+    inside = os.fsdecode(path)
+    return (f"--src-prefix=a/{inside}/", f"--dst-prefix=b/{inside}/") if path else ()

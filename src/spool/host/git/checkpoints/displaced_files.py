@@ -3,21 +3,25 @@
 import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 from typing import Self
 
+from spool.host.git.checkpoints.mounts import holds_mount, remove_folder
 from spool.host.git.checkpoints.paths import is_folder, place, status
 from spool.host.state.files import make_folder, replace_file
 
 
-class Aside:
+class DisplacedFiles:
     """The folder of one discarded attempt. A rename costs nothing, whatever the size, and can be undone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, top: bytes, name: bytes, *, known_as: bytes) -> None:
-        """Move something out of the tree."""
+        """Move something out of the tree, unless a file system is mounted there."""
+        if holds_mount(top + b"/" + name):
+            raise OSError(errno.EBUSY, "something is mounted there")
         make_folder(self._folder)
         number = len(list(self._folder.glob("*.name")))
         replace_file(self._folder / f"{number}.name", known_as)
@@ -30,12 +34,17 @@ class Aside:
             if os.path.lexists(source):
                 _merge(source, top, label.read_bytes(), instead)
 
+    @property
+    def used(self) -> bool:
+        """Whether anything was moved here."""
+        return self._folder.is_dir()
+
     def remove(self) -> None:
         """Let go of it all."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
 
-def _merge(source: Path, top: bytes, name: bytes, instead: Aside) -> None:
+def _merge(source: Path, top: bytes, name: bytes, instead: DisplacedFiles) -> None:
     target = place(top, name)
     if is_folder(top, name) and source.is_dir() and not source.is_symlink():
         for child in list(source.iterdir()):
@@ -51,7 +60,30 @@ def _merge(source: Path, top: bytes, name: bytes, instead: Aside) -> None:
 def _move(source: Path, target: Path) -> None:
     try:
         source.rename(target)
+    except PermissionError:
+        _move_closed(source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        _move_far(source, target)
+
+
+def _move_far(source: Path, target: Path) -> None:
+    """Move something to another file system; a FIFO cannot be copied."""
+    mode = source.lstat().st_mode
+    if stat.S_ISFIFO(mode):
+        os.mkfifo(target)
+        target.chmod(stat.S_IMODE(mode))
+        source.unlink()
+    else:
         shutil.move(source, target)
+
+
+def _move_closed(source: Path, target: Path) -> None:
+    """Move a folder of ours that we may not write to: its own `..` changes with the move."""
+    mode = source.lstat().st_mode
+    if not stat.S_ISDIR(mode) or stat.S_IMODE(mode) & stat.S_IRWXU == stat.S_IRWXU:
+        raise PermissionError(errno.EACCES, "not allowed to move it")
+    source.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+    source.rename(target)
+    target.chmod(stat.S_IMODE(mode))

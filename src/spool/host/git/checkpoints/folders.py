@@ -1,0 +1,92 @@
+"""The folders of a working tree, which git does not record: modes, FIFOs in them, and which became repositories."""
+
+import os
+import stat
+
+import msgspec
+
+from spool.host.git.checkpoints.modes import BITS, Known
+from spool.host.git.checkpoints.paths import Spared, is_readable, parents, place, status
+from spool.host.git.checkpoints.stamps import is_past
+from spool.host.threads import Pulse
+
+
+class Folders(msgspec.Struct):
+    """What a look at all folders has found."""
+
+    repositories: list[bytes] = []
+    """Those that have a `.git`: git still lists the files of a folder that has become a repository."""
+    closed: list[bytes] = []
+    """Those that cannot be read, the outermost ones."""
+
+
+def learn_folders(top: bytes, known: Known, more: set[bytes], behind: Spared, *, now_ns: int, pulse: Pulse) -> Folders:
+    """Look at every known folder again, and at some more: a chmod of a folder leaves no trace in any index."""
+    found, hidden = Folders(), set[bytes]()
+    before, known.modes.folders = known.modes.folders, {}
+    stamps, known.stamps = known.stamps, {}
+    fifos, known.modes.fifos = known.modes.fifos, {}
+    unseen = set[bytes]()
+    for name in sorted(before.keys() | more | {b""}):
+        pulse()
+        if behind.covers(name) or (name and _above(name) in hidden):
+            hidden.add(name)
+            known.modes.folders |= {name: before[name]} if name in before else {}
+            continue
+        entry = status(top, name) if not name or _above(name) in known.modes.folders else None
+        if entry is None or not stat.S_ISDIR(entry.st_mode):
+            continue  # gone, or behind what is now a link
+        known.modes.folders[name] = stat.S_IMODE(entry.st_mode) & BITS
+        if not is_readable(top, name, entry):
+            found.closed.append(name)
+            hidden.add(name)
+        elif stamps.get(name) == entry.st_ctime_ns:
+            known.stamps[name] = entry.st_ctime_ns
+            unseen.add(name)
+        elif not _scan(top, name, known, found) and is_past(entry.st_ctime_ns, now_ns):
+            known.stamps[name] = entry.st_ctime_ns
+    known.modes.fifos |= {name: mode for name, mode in fifos.items() if _above(name) in unseen | hidden}
+    return found
+
+
+def folders_of(names: list[bytes]) -> set[bytes]:
+    """Return every folder above any of the names."""
+    found: set[bytes] = set()
+    for name in names:
+        for parent in parents(name):
+            if parent in found:
+                break
+            found.add(parent)
+    return found
+
+
+def open_folders(top: bytes, names: list[bytes]) -> dict[bytes, int]:
+    """Make our own folders readable again; return the modes that they had."""
+    before = {}
+    for name in sorted(names):
+        try:
+            entry = status(top, name)
+            if entry is not None and stat.S_ISDIR(entry.st_mode) and not is_readable(top, name, entry):
+                place(top, name).chmod(stat.S_IMODE(entry.st_mode) | stat.S_IRWXU)
+                before[name] = stat.S_IMODE(entry.st_mode) & BITS
+        except OSError:
+            continue  # another user's
+    return before
+
+
+def _scan(top: bytes, folder: bytes, known: Known, found: Folders) -> bool:
+    """Look into a folder that has changed; return whether it has become a repository."""
+    prefix = folder + b"/" if folder else b""
+    with os.scandir(top + b"/" + folder) as entries:
+        for entry in entries:
+            if entry.name == b".git" and folder:
+                found.repositories.append(folder)
+            elif not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISFIFO(mode):
+                    known.modes.fifos[prefix + entry.name] = stat.S_IMODE(mode) & BITS
+    return folder in found.repositories[-1:]
+
+
+def _above(name: bytes) -> bytes:
+    return name.rpartition(b"/")[0]

@@ -1,0 +1,331 @@
+"""One repository, the working tree's own or one nested in it: takes it down as part of a snapshot, and puts it back."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.errors import CommandFailed
+from spool.host.git.checkpoints.displaced_files import DisplacedFiles
+from spool.host.git.checkpoints.essentials import content_of, put_essential, read_essentials
+from spool.host.git.checkpoints.folders import open_folders
+from spool.host.git.checkpoints.git_directory_copy import GitDirectoryCopy
+from spool.host.git.checkpoints.ignored import read_ignored
+from spool.host.git.checkpoints.paths import Spared, shown, spared
+from spool.host.git.checkpoints.recorder import Recorder, Recording
+from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
+from spool.host.git.checkpoints.shadow import TREES, Shadow
+from spool.host.git.checkpoints.snapshot import Part
+from spool.host.git.checkpoints.tree import TreeRestorer
+from spool.host.git.checkpoints.unfinished import (
+    Blobs,
+    oids_of,
+    read_staging,
+    read_unfinished,
+    restore_index,
+    restore_state_files,
+    wait_for_lock,
+)
+from spool.host.git.checkpoints.user_repository import UserRepository
+from spool.host.git.checkpoints.worktree_identity import nested_key
+from spool.host.git.repository import Repository
+from spool.host.state.files import replace_file
+from spool.host.threads import in_thread, together
+
+_MOST_NAMED = 50
+
+
+class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all repositories of one working tree share."""
+
+    home: Path
+    """Where shadows are."""
+    key: str
+    """The name of the working tree."""
+    top: Path
+    common_dir: Path
+    blobs: Blobs
+    timeout_s: float
+    large_file_bytes: int
+
+    def place_of(self, path: Path) -> str:
+        """Return a path in a form that is still true when the repository was moved; each character is a byte."""
+        sign, folder = next(one for one in self._places() if path.is_relative_to(one[1]))
+        return sign + bytes(path.relative_to(folder)).decode("latin-1")
+
+    def path_of(self, kept: str) -> Path:
+        """Return the path that was kept in such a form."""
+        for sign, folder in self._places():
+            if kept.startswith(sign):
+                return folder / os.fsdecode(kept.removeprefix(sign).encode("latin-1"))
+        return Path(kept)
+
+    def _places(self) -> tuple[tuple[str, Path], ...]:
+        return (("git:", self.common_dir), ("tree:", self.top), ("root:", Path("/")))
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """What an owner holds beyond what it needs now, and what could not be held."""
+
+    pins: set[str]
+    trees: set[str]
+    warnings: list[str]
+
+
+class RepositoryCheckpoint:
+    """The repository at one place in the working tree."""
+
+    def __init__(self, repository: Repository, path: bytes, settings: TreeSettings) -> None:
+        self.path = path
+        self.repository = repository
+        self._settings = settings
+        # A nested repository goes with its folder when an agent removes that: then there is no one to borrow from.
+        borrows = not path or not repository.git_dir.is_relative_to(repository.top)
+        git_dir = settings.home / (nested_key(settings.key, path) if path else settings.key)
+        self.shadow = Shadow(repository, git_dir=git_dir, timeout_s=settings.timeout_s, borrows=borrows)
+        self._recorder = Recorder(self.shadow, large_file_bytes=settings.large_file_bytes)
+        pins, note = f"refs/spool/pin/{settings.key}/", self.shadow.git_dir / "changing-refs"
+        self._user = UserRepository(repository, timeout_s=settings.timeout_s, pins=pins, note=note)
+        self._pins = Pins(self._user.git, self._user.change_refs, pins)
+        self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
+        self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
+        self._safe: dict[str | None, set[str]] = {}
+        self._mended: list[str] = []
+        self._copy = GitDirectoryCopy(git_dir / "copy") if path else None
+
+    async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
+        """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
+        settings, repository = self._settings, self.repository
+        await self._user.remove_own_locks()
+        if then:
+            await self._mend(then)
+        recording, refs = await together(self._record(then, lets_go=lets_go), self._user.refs())
+        unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, settings.blobs))
+        key = (unfinished.index, refs.head.commit)
+        if key not in self._staging:
+            self._staging = {key: await read_staging(self._user, refs.head.commit)}
+        staged, staging = self._staging[key]
+        saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
+        part = Part(
+            path=self.path,
+            git_dir=settings.place_of(repository.git_dir),
+            common_dir=settings.place_of(repository.common_dir),
+            object_format=repository.object_format,
+            link=_link(repository.top / ".git"),
+            node=_node(repository.top / ".git"),
+            tree=recording.tree,
+            modes=recording.modes,
+            refs=refs,
+            log_size=log_size(repository.git_dir),
+            unfinished=msgspec.structs.replace(unfinished, staged=staged, staging=staging),
+            ignored=recording.ignored,
+            ignored_files=saved,
+            left=sorted(recording.left),
+            nested=recording.nested,
+            grown=recording.grown,
+            rules=self.shadow.rules,
+            other_logs=self._user.other_logs(),
+            essentials=read_essentials(repository),
+        )
+        return part, [*self._told(recording.left), *self._told_ignored(refused)]
+
+    async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
+        """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
+        spare, rules = (spared([*then.ignored, *then.left]), then.rules) if then else (Spared(), None)
+        opened = await self._open(list(then.modes.folders) if then else [])
+        recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
+        while then and (more := await self._open(recording.closed)):
+            opened |= more
+            recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
+        if opened:
+            recording.modes.folders = recording.modes.folders | opened
+        return recording
+
+    async def _open(self, names: list[bytes]) -> dict[bytes, int]:
+        return await in_thread(lambda _: open_folders(self.shadow.top, names)) if names else {}
+
+    async def keep(self, owner: str, part: Part, *, instead: Part | None = None) -> Stale:
+        """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
+        head, repository = part.refs.head.commit, self.repository
+        heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
+        if instead:  # a repository that was put in the place of another has not its commits
+            heads = await self._user.existing(heads)
+        tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
+        more = sorted(tips - heads)[:MOST_PINS]
+        named = await self._user.existing(oids_of(part.unfinished) - heads)
+        wanted = {*heads, *more, *named, *await self._staged_tree(part)}
+        pins = await self._pins.hold(owner, wanted, held=self._user.pinned(owner))
+        safe = self._safe.setdefault(head, set())
+        if part.tree not in safe:
+            await self.shadow.secure(part.tree, head=head, safe=safe)
+            safe.add(part.tree)
+        wanted = {part.tree, *([instead.tree] if instead else [])}
+        trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
+        if self._copy and not instead and repository.git_dir == repository.common_dir:
+            copy = self._copy
+            await in_thread(lambda _: copy.update(repository.git_dir))
+        missed = len(tips - heads) - len(more)
+        warnings = [self._name(f"{missed} branches and tags are too many to be pinned")] if missed else []
+        return Stale(pins=pins, trees=trees, warnings=warnings)
+
+    async def drop_stale(self, owner: str, stale: Stale) -> None:
+        """Let go of what only an earlier snapshot of the same owner needed."""
+        if stale.pins:
+            self._safe.clear()
+        await self._pins.release(owner, stale.pins)
+        await self._trees.release(owner, stale.trees)
+
+    async def release(self, owner: str) -> None:
+        """Let go of everything that an owner held."""
+        self._safe.clear()
+        await self._user.remove_own_locks()
+        for pins in self._all_pins():
+            await pins.release(owner)
+        if self._copy and not self.shadow.holds_trees:
+            self._copy.remove()
+
+    async def tidy(self, owners: set[str]) -> None:
+        """Let go of what belongs to none of these owners."""
+        for pins in self._all_pins():
+            for owner in await pins.owners() - owners:
+                await pins.release(owner)
+        if self.shadow.git_dir.is_dir():
+            await self.shadow.tidy()
+            self._safe.clear()
+
+    def _all_pins(self) -> list[Pins]:
+        """Return the pins here and in the user's repository, where these still exist."""
+        in_user = [self._pins] if self._user.exists else []
+        return [*in_user, self._trees] if self.shadow.git_dir.is_dir() else in_user
+
+    async def put_back(self, target: Part, now: Part | None, displaced: DisplacedFiles) -> list[str]:
+        """Bring the repository back to what the target holds; return what was left as it is."""
+        repository, patience_s = self.repository, self._settings.timeout_s
+        await in_thread(lambda _: self._make_place(target, displaced))
+        if self._copy and self._copy.exists and not repository.git_dir.exists():
+            copy = self._copy
+            await in_thread(lambda _: copy.restore(repository.git_dir))
+        await self._mend(target)
+        if self._user.exists:
+            await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
+        await self.shadow.prepare(target.rules)
+        tree = TreeRestorer(self._recorder, target, now, displaced)
+        await tree.restore()
+        if not self._user.exists:
+            gone = self._name("the repository itself is gone: its files are back, its history is not")
+            return [gone, *self._listed(tree.failed)]
+        left = await self._restore_refs(target)
+        await in_thread(lambda _: restore_state_files(repository.git_dir, target.unfinished))
+        await in_thread(
+            lambda pulse: restore_index(
+                repository.git_dir, target.unfinished, self._settings.blobs, patience_s=patience_s, pulse=pulse
+            )
+        )
+        mended, self._mended = self._mended, []
+        return [*mended, *self._listed(tree.failed), *self._listed(left)]
+
+    async def _restore_refs(self, target: Part) -> dict[bytes, str]:
+        try:
+            return await restore_refs(self._user, target.refs, log_size=target.log_size, other_logs=target.other_logs)
+        except CommandFailed as error:
+            return {b"HEAD": f"and refs cannot be brought back: {error}"}
+
+    async def _mend(self, target: Part) -> None:
+        """Put HEAD and configuration back where git cannot read them: it would refuse everything else."""
+        if self.repository.common_dir.is_dir():
+            for folder in ("refs", "objects"):
+                (self.repository.common_dir / folder).mkdir(exist_ok=True)
+        broken = [name for name, kept in target.essentials.items() if content_of(self.repository, name) != kept]
+        if not broken or not self.repository.git_dir.is_dir() or await self._user.is_readable():
+            return
+        for name in broken:
+            aside = put_essential(self.repository, name, target.essentials[name])
+            where = f"; what it held is in {aside}" if aside else ""
+            self._mended.append(self._name(f".git/{name} could not be read by git: it is as it was{where}"))
+
+    async def differences(self, before: str, after: str, *words: str) -> bytes:
+        """Return what git says of the way from one tree to another, in the user's words but not with their tools."""
+        return await self.shadow.git("diff", "--no-ext-diff", "--no-textconv", "--no-color", *words, before, after)
+
+    async def count(self, before: str, after: str) -> int:
+        """Return how many files differ between two trees."""
+        if before == after:
+            return 0
+        return len(await self.shadow.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after))
+
+    async def _staged_tree(self, part: Part) -> set[str]:
+        """Return a tree, in the user's repository, of the objects that only their index names; a ref can hold that."""
+        if not part.unfinished.staged:
+            return set()
+        rows = b"".join(b"100644 blob %b\t%d\0" % (oid.encode(), n) for n, oid in enumerate(part.unfinished.staged))
+        return {(await self._user.git("mktree", "-z", stdin=rows)).decode().strip()}
+
+    def _make_place(self, target: Part, displaced: DisplacedFiles) -> None:
+        """See to it that a nested repository has a folder, with the `.git` that it had and not another one."""
+        top = self.repository.top
+        top.mkdir(parents=True, exist_ok=True)
+        link = top / ".git"
+        if self.path and os.path.lexists(link) and self._is_another(link, target):
+            displaced.put(self.shadow.top, b".git", known_as=self.path + b"/.git")
+        if target.link is not None and not link.exists():
+            replace_file(link, target.link)
+            link.chmod(0o644)
+
+    def _is_another(self, link: Path, target: Part) -> bool:
+        if target.link is not None:
+            return _link(link) != target.link
+        return target.node != (0, 0) and _node(link) != target.node and self._copy is not None and self._copy.exists
+
+    def _listed(self, named: dict[bytes, str]) -> list[str]:
+        """Return a warning for each name, and one for all beyond the first."""
+        lines = [self._name(f"{shown(name) or 'the top folder'} {why}") for name, why in named.items()]
+        more = [self._name(f"{len(lines) - _MOST_NAMED} more could not be brought back")]
+        return [*lines[:_MOST_NAMED], *more] if len(lines) > _MOST_NAMED else lines
+
+    def _told(self, left: dict[bytes, str]) -> list[str]:
+        return [
+            self._name(f"{shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
+            for name, why in left.items()
+        ]
+
+    def _told_ignored(self, refused: list[bytes]) -> list[str]:
+        if not refused:
+            return []
+        first = ", ".join(shown(name) for name in refused[:3])
+        return [self._name(f"ignored files that are not saved, for their size or number: {len(refused)} ({first} …)")]
+
+    def _name(self, text: str) -> str:
+        return f"{shown(self.path)}: {text}" if self.path else text
+
+
+def same_work(one: Part, other: Part) -> bool:
+    """Whether two parts hold the same, stat data of the index and new ignored files aside."""
+    return (
+        (one.tree, one.modes, one.refs, one.nested, one.unfinished.files, one.unfinished.staging)
+        == (other.tree, other.modes, other.refs, other.nested, other.unfinished.files, other.unfinished.staging)
+        and all(one.ignored_files.get(name) == kept for name, kept in other.ignored_files.items())
+        and set(one.grown) <= set(other.grown)
+        and _files(one.left) <= _files(other.left)
+        and _rules(one.ignored) <= _rules(other.ignored)
+    )  # fmt: skip
+
+
+def _files(names: list[bytes]) -> set[bytes]:
+    return {name for name in names if not name.endswith(b"/")}
+
+
+def _rules(names: list[bytes]) -> set[bytes]:
+    """Return the files with ignore rules that are themselves ignored: a revert takes new ones away."""
+    return {name for name in names if name.rpartition(b"/")[2] == b".gitignore"}
+
+
+def _link(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _node(path: Path) -> tuple[int, int]:
+    with suppress(OSError):
+        entry = path.lstat()
+        return (entry.st_dev, entry.st_ino)
+    return (0, 0)

@@ -1,0 +1,149 @@
+"""Which working tree this is, whatever its path: an id kept in its git directory.
+
+A clone that was moved finds its checkpoint again. A copy of it gets an id of its own as long as the original exists.
+"""
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.errors import CheckpointError
+from spool.host.git.repository import Repository
+from spool.host.state.files import make_folder, replace_file
+
+_CLAIMED = "claimed"
+"""A file in a shadow whose working tree has an id: a later one at the same path must not take it for its own."""
+_Node = tuple[int, int]
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The id, and where its git directory and working tree were when it was written."""
+
+    id: str
+    git_dir: bytes
+    git_node: _Node
+    top: bytes
+    top_node: _Node
+
+
+class WorktreeIdentity:
+    """The identity of one working tree, as it was when this object was made."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._path = _record_path(repository.git_dir)
+        self._link = _git_dir_of(repository.top)
+        self._shadows = repository.spool_dir / "shadow"
+        found = _read(self._path)
+        self._record: _Record | None = None
+        self.key = self._first_key()
+        if found is not None:
+            self._recognise(found)
+
+    def claim(self) -> None:
+        """Keep the id in the git directory. Called before anything is saved under it."""
+        self.check()
+        if self._record is None or _read(self._path) != self._record:
+            self._record = self._record or self._here(self.key)
+            make_folder(self._path.parent)
+            replace_file(self._path, msgspec.msgpack.encode(self._record))
+            make_folder(self._shadows / self.key)
+            (self._shadows / self.key / _CLAIMED).touch(mode=0o600)
+
+    def check(self) -> None:
+        """Refuse if the working tree is gone, or has another git directory than when this object was made."""
+        top = self._repository.top
+        if not top.is_dir():
+            raise CheckpointError(f"the working tree {top} is gone; nothing was changed")
+        kept = _read(self._path)
+        lost = self._record is not None and (kept is None or kept.id != self._record.id)
+        if lost or _git_dir_of(top) != self._link or not self._repository.git_dir.is_dir():
+            raise CheckpointError(
+                f"the git directory {self._repository.git_dir} was removed or replaced; nothing was changed",
+                hint="its checkpoints are gone with it; the files in the working tree are as they were left",
+            )
+
+    def _recognise(self, found: _Record) -> None:
+        """Decide whether a record is this working tree's own, moved or not, or was copied from another."""
+        here = self._here(found.id)
+        if _is_original_elsewhere(found, here):
+            self._record, self.key = None, secrets.token_hex(8)
+            self._record = self._here(self.key)
+            self._rewrite()
+        elif _has_another_tree(found, here):
+            self.key = _digest(f"{found.id} {here.top_node}")
+            self._record = found
+        else:
+            self._record, self.key = here, found.id
+
+    def _rewrite(self) -> None:
+        with suppress(OSError):
+            replace_file(self._path, msgspec.msgpack.encode(self._record))
+
+    def _first_key(self) -> str:
+        """Return the id for a working tree without one; the same for whoever asks first."""
+        key = _digest(str(self._repository.top))
+        if (self._shadows / key / _CLAIMED).exists():
+            return _digest(f"{self._repository.top} {_node(self._repository.git_dir)}")
+        return key
+
+    def _here(self, key: str) -> _Record:
+        git_dir, top = self._repository.git_dir, self._repository.top
+        return _Record(id=key, git_dir=bytes(git_dir), git_node=_node(git_dir), top=bytes(top), top_node=_node(top))
+
+
+def nested_key(key: str, path: bytes) -> str:
+    """Return the name under which a repository nested in a working tree is kept."""
+    return hashlib.sha256(key.encode() + b"\0" + path).hexdigest()[:16]
+
+
+def _is_original_elsewhere(found: _Record, here: _Record) -> bool:
+    """Whether the git directory that a record was written in still is where it was, and is not this one."""
+    if found.git_dir == here.git_dir or found.git_node == here.git_node:
+        return False
+    original = Path(os.fsdecode(found.git_dir))
+    there = _read(_record_path(original))
+    return there is not None and there.id == found.id and _node(original) == found.git_node
+
+
+def _has_another_tree(found: _Record, here: _Record) -> bool:
+    """Whether a git directory serves another folder still: a linked working tree was copied with its `.git` file."""
+    if found.top == here.top or found.top_node == here.top_node:
+        return False
+    other = Path(os.fsdecode(found.top))
+    return _node(other) == found.top_node and _git_dir_of(other) == os.path.realpath(os.fsdecode(here.git_dir))
+
+
+def _record_path(git_dir: Path) -> Path:
+    return git_dir / "spool" / "worktree"
+
+
+def _read(path: Path) -> _Record | None:
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.msgpack.decode(path.read_bytes(), type=_Record)
+    return None
+
+
+def _git_dir_of(top: Path) -> str | None:
+    """Return the git directory that a working tree's `.git` names, by its real path."""
+    link = top / ".git"
+    with suppress(OSError, ValueError):
+        if link.is_file():
+            return os.path.realpath(top / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip()))
+        return os.path.realpath(link) if link.is_dir() else None
+    return None
+
+
+def _node(path: Path) -> _Node:
+    with suppress(OSError):
+        found = path.stat()
+        return (found.st_dev, found.st_ino)
+    return (0, 0)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]

@@ -1,0 +1,103 @@
+"""A git that loses objects and exits with 0, as on a full disk, spoils neither this checkpoint nor the next."""
+
+import os
+
+import pytest
+
+from spool.host.git.working_tree import GitWorktree
+from tests.integration.checkpoints.world import World, entries, run
+
+
+def _losing_git(world: World, monkeypatch: pytest.MonkeyPatch, command: str, times: int) -> None:
+    """Put a git first on PATH that loses all new objects of a command, some times."""
+    folder = world.base / "bin"
+    folder.mkdir(exist_ok=True)
+    (world.base / "left").write_text("x" * times)
+    (folder / "git").write_text(
+        f"""#!/bin/sh
+PATH="{os.environ["PATH"]}"
+list="{world.base}/list.$$"
+objects() {{ find "$GIT_DIR/objects" -type f -path '*/??/*' 2>/dev/null | sort; }}
+case " $* " in *" {command} "*)
+    objects > "$list"
+    git "$@"
+    code=$?
+    if [ -s "{world.base}/left" ]; then
+        cut -c2- "{world.base}/left" | tr -d '\\n' > "$list.left"
+        mv "$list.left" "{world.base}/left"
+        objects | comm -13 "$list" - | xargs rm -f
+    fi
+    exit $code
+esac
+exec git "$@"
+"""
+    )
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("command", ["update-index", "write-tree"])
+def test_objects_lost_once_cost_nothing(world: World, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    checkpoints = world.checkpoints()
+    world.write("deep/er/file", "mine\n")
+    saved, before = run(checkpoints.save("story 1")), entries(world.top)
+    world.write("committed", "agent\n")
+    world.write("deep/er/file", "agent\n")
+    world.write("deep/new/file", "agent\n")
+    attempt = entries(world.top)
+    _losing_git(world, monkeypatch, command, 1)
+    discarded = run(world.checkpoints().revert(saved))
+    assert not (world.base / "left").read_text()
+    assert entries(world.top) == before
+    assert discarded is not None
+    run(world.checkpoints().restore(discarded.name))
+    assert entries(world.top) == attempt
+
+
+@pytest.mark.parametrize("command", ["update-index", "write-tree"])
+def test_the_next_revert_works_after_one_that_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    checkpoints = world.checkpoints()
+    saved, before = run(checkpoints.save("story 1")), entries(world.top)
+    world.write("committed", "agent\n")
+    world.write("deep/new/file", "agent\n")
+    with monkeypatch.context() as patch:
+        _losing_git(world, patch, command, 100)
+        for _ in range(2):
+            with pytest.raises(Exception, match="failed with code"):
+                run(world.checkpoints().revert(saved))
+    run(world.checkpoints().revert(saved))
+    assert entries(world.top) == before
+
+
+def test_a_first_checkpoint_that_lost_objects_is_made_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _losing_git(world, monkeypatch, "write-tree", 1)
+    checkpoints, before = world.checkpoints(), entries(world.top)
+    saved = run(checkpoints.save("story 1"))
+    world.write("committed", "agent\n")
+    run(checkpoints.revert(saved))
+    assert entries(world.top) == before
+
+
+def test_changes_are_counted_after_objects_were_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    worktree = GitWorktree(world.repository(), timeout_s=30)
+    run(worktree.mark())
+    _losing_git(world, monkeypatch, "write-tree", 1)
+    world.write("deep/new/file", "agent\n")
+    found = run(worktree.changes(()))
+    assert found is not None and found.files == ("deep/new/file",)
+
+
+def test_objects_that_vanish_from_a_shadow_at_rest_cost_nothing(world: World) -> None:
+    """Nothing has changed, so nothing would be written: the loss shows when the checkpoint is named."""
+    checkpoints = world.checkpoints()
+    run(checkpoints.save("story 1"))
+    before = entries(world.top)
+    shadow = next((world.top / ".git/spool/shadow").iterdir())
+    for path in [*shadow.glob("objects/??/*"), *shadow.glob("objects/pack/*")]:
+        path.unlink()
+    saved = run(world.checkpoints("another").save("story 1"))
+    world.write("committed", "agent\n")
+    run(world.checkpoints("another").revert(saved))
+    assert entries(world.top) == before

@@ -40,7 +40,7 @@ def test_complete_with_open_boxes_keeps_the_work_and_names_them(stories: Scratch
     assert "Reverted" not in types(events)
     assert types(events).count("Retrying") == 1
     prompt = (stories.run_state / "logs" / "0002.prompt.md").read_text()
-    assert "> You said COMPLETE, but these tasks are open: 1.2" in prompt
+    assert "You said COMPLETE, but these tasks are open: 1.2" in prompt
     assert (stories.root / "a.txt").read_text() == "kept"
 
 

@@ -41,7 +41,7 @@ def test_stuck() -> None:
     progress = folded(half_way() + stuck())
     assert marks(progress)["2"] is Mark.FAILED
     assert progress.error is not None
-    assert "working tree" in progress.error.kept
+    assert progress.error.kept == "2"
 
 
 def test_a_runner_that_died_is_stopped() -> None:

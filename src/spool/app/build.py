@@ -15,7 +15,7 @@ from spool.engine.iteration import Patience
 from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import OnResume, StoryPlan, StoryWorld, Walk
+from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
 from spool.engine.ports import Emit, Harness
 from spool.errors import CommandTimeout, SpoolError, UsageError
 from spool.harness import registry
@@ -154,7 +154,7 @@ async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         large_file_bytes=settings.large_file_mb << 20,
     )
     await checkpoints.expire(parts.clock.now())
-    walk = Walk(
+    options = StoryOptions(
         limits=spec.limits,
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
@@ -171,7 +171,7 @@ async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         emit=parts.emit,
         jitter=parts.clock.jitter,
     )
-    return StoryPlan(walk, world)
+    return StoryPlan(options, world)
 
 
 def learnings_of(root: str, folder: StateFolder) -> str:

@@ -59,7 +59,7 @@ class Launched:
 
     @property
     def failed(self) -> bool:
-        """Whether the start has failed. A terminal may exit with code 0 before its window opens: that is no failure."""
+        """Whether the start has failed. A terminal that exits with code 0 before its window opens has not."""
         code = self._process.poll()
         return code is not None and (code != 0 or self._is_runner)
 

@@ -75,7 +75,7 @@ class LocalClient:
 
     async def prompt(self, change: str, settings: Settings) -> str:
         """Return the exact prompt of the next story."""
-        async with self._as_the_runner_will_find_it(change, settings) as project:
+        async with self._project_at_start(change, settings) as project:
             source = ChangeStories(project, change, timeout_s=settings.command_timeout)
             story = (await source.stories()).next
             if story is None:
@@ -96,7 +96,7 @@ class LocalClient:
         )
 
     @asynccontextmanager
-    async def _as_the_runner_will_find_it(self, change: str, settings: Settings) -> AsyncIterator[Project]:
+    async def _project_at_start(self, change: str, settings: Settings) -> AsyncIterator[Project]:
         """Yield the project as the agent will see it: at its checkpoint, if the runner will revert to one first."""
         timeout_s = settings.command_timeout
         repository = await find_repository(self._project.root, timeout_s=timeout_s)

@@ -20,7 +20,7 @@ def checkpoint() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def list_all(as_json: bool) -> None:
-    """List the checkpoints of loops, and discarded attempts."""
+    """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
     if as_json:
         click.echo(msgspec.json.encode({"checkpoints": saved, "discarded": discarded}).decode())

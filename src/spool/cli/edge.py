@@ -29,7 +29,7 @@ def debug_option(function: _Function) -> _Function:
 def run(command: click.Command, name: str) -> int:
     """Run a command and return its exit code."""
     _open_missing_streams()
-    forgive_odd_characters()
+    replace_unencodable()
     return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
 
 
@@ -95,7 +95,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode))
 
 
-def forgive_odd_characters() -> None:
+def replace_unencodable() -> None:
     """Print a replacement for characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -9,7 +9,7 @@ import click
 from spool.domain.loop import Door, state_path
 
 
-def look_or_steer(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
+def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
     """Handle whichever of the three options was given and return the exit code."""
     if given["status"]:
         from spool.app.loops import report

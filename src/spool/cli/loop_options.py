@@ -43,10 +43,12 @@ AGENT_OPTIONS = (
         default=None,
         help="Let the agent use its tools without asking.",
     ),
-    _agent("--resume-agent", is_flag=True, default=None, help="Continue the agent's conversation in each iteration."),
+    _agent("--resume-agent", is_flag=True, default=None, help="Continue one agent conversation across iterations."),
 )
 TIME_OPTIONS = (
-    _limits("--iteration-timeout", type=Duration(), help="Stop an agent that runs longer; 0 disables.  [default: 2h]"),
+    _limits(
+        "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
+    ),
     _limits(
         "--idle-timeout",
         type=Duration(),
@@ -81,21 +83,21 @@ def together(*groups: tuple[_Decorator[Any], ...]) -> _Decorator[Any]:
     return decorate
 
 
-def only_looks(given: Mapping[str, Any]) -> bool:
+def starts_no_loop(given: Mapping[str, Any]) -> bool:
     """Whether the options ask for status or context only, not for a loop."""
     return bool(given["status"] or given["add_context"] is not None or given["clear_context"])
 
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
     """Raise a UsageError for options that exclude each other."""
-    if given["detach"] and only_looks(given):
+    if given["detach"] and starts_no_loop(given):
         raise UsageError("--detach cannot be used with --status or the context options")
     looks = [name for name in ("status", "add_context", "clear_context") if given[name] not in (None, False)]
     if len(looks) > 1:
         raise UsageError(f"--{looks[0]} and --{looks[1]} cannot be used together".replace("_", "-"))
 
 
-def may_ask(given: Mapping[str, Any]) -> bool:
+def may_prompt(given: Mapping[str, Any]) -> bool:
     """Whether prompting is allowed and both ends are terminals."""
     return not given["no_interactive"] and not given["as_json"] and sys.stdin.isatty() and sys.stderr.isatty()
 

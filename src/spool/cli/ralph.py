@@ -16,10 +16,10 @@ from spool.cli.loop_options import (
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
-    may_ask,
-    only_looks,
+    may_prompt,
     refuse_contradictions,
     spec_of,
+    starts_no_loop,
     together,
 )
 from spool.cli.options import GroupedCommand, option
@@ -62,13 +62,13 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     After a crash or Ctrl-C, run the same command again to continue.
     """
     _refuse_contradictions(prompt, given)
-    if only_looks(given):
-        project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
-        from spool.cli.looking import look_or_steer
+    if starts_no_loop(given):
+        project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
+        from spool.cli.looking import show_or_add_context
 
-        return look_or_steer(Door.RALPH, given, project.root, change_id)
+        return show_or_add_context(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
-    project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
+    project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
     settings = resolve(project.root, _flags(given)).settings
 
     from spool.cli.starting import start
@@ -80,7 +80,7 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
     refuse_contradictions(given)
-    if only_looks(given) and (prompt or given["prompt_file"]):
+    if starts_no_loop(given) and (prompt or given["prompt_file"]):
         raise UsageError("--status and the context options take no prompt")
     if prompt and given["prompt_file"]:
         raise UsageError("a prompt argument and --prompt-file cannot be used together")

@@ -14,10 +14,10 @@ from spool.cli.loop_options import (
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
-    may_ask,
-    only_looks,
+    may_prompt,
     refuse_contradictions,
     spec_of,
+    starts_no_loop,
     together,
 )
 from spool.cli.options import GroupedCommand, option
@@ -62,13 +62,13 @@ def run(change_id: str | None, **given: Any) -> int:
     refuse_contradictions(given)
     if change_id is not None and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
-    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_ask(given))
-    if only_looks(given):
-        from spool.cli.looking import look_or_steer
+    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_prompt(given))
+    if starts_no_loop(given):
+        from spool.cli.looking import show_or_add_context
 
-        return look_or_steer(Door.RUN, given, project.root, found)
+        return show_or_add_context(Door.RUN, given, project.root, found)
     settings = resolve(project.root, flag_settings(given)).settings
-    if given["on_resume"] is None and may_ask(given):
+    if given["on_resume"] is None and may_prompt(given):
         answer = ask_how_to_resume(project.root, found)
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
 

@@ -23,7 +23,7 @@ from spool.views.loop_table import show_loops
 def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> None:
     """Show a loop's status, iterations, usage and current activity.
 
-    Without CHANGE, show the loop of the current worktree, or all loops outside one.
+    Without CHANGE, show the loop of the current worktree, or all running loops if it has none.
     """
     while True:
         if name is None and path is None and loop_here() is None:

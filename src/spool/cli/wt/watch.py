@@ -29,7 +29,10 @@ def logs(name: str | None, follow: bool, path: str | None) -> None:
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def attach(name: str | None, path: str | None) -> int:
-    """Watch a loop in this terminal: its tmux session or its output. Ctrl-C detaches from the output."""
+    """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
+
+    The loop keeps running when you detach.
+    """
     return attach_to(_of_another_command(name) or locate(name, path))
 
 

@@ -85,7 +85,7 @@ class OnResume(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Walk:
+class StoryOptions:
     """The options of a story plan."""
 
     limits: Limits
@@ -114,9 +114,9 @@ class StoryPlan:
 
     promise = DEFAULT_PROMISE
 
-    def __init__(self, walk: Walk, world: StoryWorld) -> None:
-        self.limits = walk.limits
-        self._walk = walk
+    def __init__(self, options: StoryOptions, world: StoryWorld) -> None:
+        self.limits = options.limits
+        self._options = options
         self._world = world
         self._known = StoryList()
         self._resumed = False
@@ -127,7 +127,7 @@ class StoryPlan:
             return memory
         left = await self._world.checkpoints.current()
         # An interrupted revert left a mixture of two trees, which is never kept.
-        if left is not None and (self._walk.on_resume is OnResume.REVERT or left.half_reverted):
+        if left is not None and (self._options.on_resume is OnResume.REVERT or left.half_reverted):
             self._resumed = True
             return msgspec.structs.replace(memory, due=Due.REVERT)
         return memory
@@ -164,13 +164,13 @@ class StoryPlan:
             StoryPrompt(
                 iteration=place.iteration,
                 attempt=memory.retries + 1,
-                max_attempts=self._walk.max_retries + 1,
+                max_attempts=self._options.max_retries + 1,
                 story=story,
                 change=await self._world.source.prompt_parts(),
-                learnings=self._walk.learnings,
+                learnings=self._options.learnings,
                 context=self._world.read_context(),
                 last_failure=memory.tell_agent,
-                question_tool=self._walk.question_tool,
+                question_tool=self._options.question_tool,
             )
         )
 
@@ -195,7 +195,7 @@ class StoryPlan:
             tally,
             self.limits,
             retries=memory.retries,
-            max_retries=self._walk.max_retries,
+            max_retries=self._options.max_retries,
             refused=refusal(ended.gates),
             now=now,
             jitter=self._world.jitter,
@@ -258,7 +258,7 @@ class StoryPlan:
                 total=story.total,
                 completed=story.completed,
                 attempt=story.attempt,
-                max_attempts=self._walk.max_retries + 1,
+                max_attempts=self._options.max_retries + 1,
             )
         )
 

@@ -15,7 +15,7 @@ from spool.tui.widgets.key_line import KeyLine
 _Answer = TypeVar("_Answer")
 
 
-def spare_what_lives_long() -> None:
+def freeze_live_objects() -> None:
     """Exclude the current objects from garbage collection: a full collection took 50 to 100 ms at 10,000 events per
     second, which is longer than a key press may take."""
     gc.unfreeze()  # free what an earlier screen left

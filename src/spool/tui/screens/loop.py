@@ -18,7 +18,7 @@ from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
 from spool.tui.pages import StoryIndexes
-from spool.tui.screens.base import KeyedScreen, SpoolScreen, spare_what_lives_long
+from spool.tui.screens.base import KeyedScreen, SpoolScreen, freeze_live_objects
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
@@ -39,7 +39,7 @@ _SELECTION = 2
 _KEYS_AT_THE_END = (
     Binding("q", "stop", "Back"),
     Binding("s", "result", "Result"),
-    Binding("left", "walk(1)", "Story", key_display="←→"),
+    Binding("left", "move_story(1)", "Story", key_display="←→"),
 )
 
 
@@ -66,8 +66,8 @@ class LoopScreen(SpoolScreen):
         Binding("d", "detach", "Detach"),
         Binding("a", "note", "Note"),
         Binding("s", "result", "Result"),
-        Binding("left", "walk(-1)", "Story", key_display="←→"),
-        Binding("right", "walk(1)", "Next story", show=False),
+        Binding("left", "move_story(-1)", "Story", key_display="←→"),
+        Binding("right", "move_story(1)", "Next story", show=False),
         Binding("tab", "step(1)", "Tab", show=False, priority=True),
         Binding("shift+tab", "step(-1)", "Previous tab", show=False, priority=True),
         Binding("escape", "back", "Back", show=False),
@@ -109,7 +109,7 @@ class LoopScreen(SpoolScreen):
         self.query_one("#agent-text").focus()
         self.run_worker(Bridge(self._feed, self._progress, self._indexes, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
-        self.call_after_refresh(spare_what_lives_long)
+        self.call_after_refresh(freeze_live_objects)
         self._learn()
         self._paint()
 
@@ -233,7 +233,7 @@ class LoopScreen(SpoolScreen):
         self._selected = None if story == self._progress.current and not self._over else story
         self._paint()
 
-    def action_walk(self, by: int) -> None:
+    def action_move_story(self, by: int) -> None:
         """Show the next or previous story."""
         ids = list(self._progress.stories)
         if ids and self.view is not None:
@@ -245,9 +245,9 @@ class LoopScreen(SpoolScreen):
 
     def action_result(self) -> None:
         """Show the result so far."""
-        self.app.push_screen(ResultScreen(self._progress, lambda: self._over), self._walk_to)
+        self.app.push_screen(ResultScreen(self._progress, lambda: self._over), self._select_from_result)
 
-    def _walk_to(self, story: str | None) -> None:
+    def _select_from_result(self, story: str | None) -> None:
         if story is not None:
             self._select(story)
 

@@ -7,17 +7,17 @@ import pytest
 from tests.support import CHANGE, Scratch
 
 CASES: list[tuple[str, list[str], int, str]] = [
-    ("unknown change", ["Go", "--change", "nope"], 2, "there is no change 'nope'"),
+    ("unknown change", ["Go", "--change", "nope"], 2, "no such change: 'nope'"),
     ("parent directory", ["Go", "--change", ".."], 2, "is not a change id"),
     ("path", ["Go", "--change", "a/b"], 2, "is not a change id"),
     ("empty id", ["Go", "--change", ""], 2, "is not a change id"),
     ("newline", ["Go", "--change", "a\nb"], 2, "is not a change id"),
     ("option as id", ["Go", "--change=-rf"], 2, "is not a change id"),
     ("300 characters", ["Go", "--change", "x" * 300], 2, "is not a change id"),
-    ("no prompt", ["--change", CHANGE], 2, "a prompt is needed"),
-    ("empty prompt", ["", "--change", CHANGE], 2, "a prompt is needed"),
-    ("blank prompt", [" \n\t", "--change", CHANGE], 2, "a prompt is needed"),
-    ("prompt twice", ["Go", "--prompt-file", "x", "--change", CHANGE], 2, "not both"),
+    ("no prompt", ["--change", CHANGE], 2, "a prompt is required"),
+    ("empty prompt", ["", "--change", CHANGE], 2, "a prompt is required"),
+    ("blank prompt", [" \n\t", "--change", CHANGE], 2, "a prompt is required"),
+    ("prompt twice", ["Go", "--prompt-file", "x", "--change", CHANGE], 2, "cannot be used together"),
     ("missing prompt file", ["--prompt-file", "missing.md", "--change", CHANGE], 2, "No such file"),
     ("prompt file a directory", ["--prompt-file", ".", "--change", CHANGE], 2, "Is a directory"),
     ("prompt file not UTF-8", ["--prompt-file", "latin1.md", "--change", CHANGE], 2, "is not UTF-8 text"),
@@ -35,7 +35,7 @@ CASES: list[tuple[str, list[str], int, str]] = [
         "both limits",
         ["Go", "--max-iterations", "3", "--no-max-iterations", "--change", CHANGE],
         2,
-        "do not go together",
+        "cannot be used together",
     ),
     (
         "threshold negative",
@@ -54,10 +54,10 @@ CASES: list[tuple[str, list[str], int, str]] = [
         "status with a prompt",
         ["Go", "--status", "--change", CHANGE],
         2,
-        "--status and the context commands take no prompt",
+        "--status and the context options take no prompt",
     ),
-    ("status and context", ["--status", "--add-context", "x", "--change", CHANGE], 2, "do not go together"),
-    ("empty context", ["--add-context", " ", "--change", CHANGE], 2, "nothing to add"),
+    ("status and context", ["--status", "--add-context", "x", "--change", CHANGE], 2, "cannot be used together"),
+    ("empty context", ["--add-context", " ", "--change", CHANGE], 2, "the note is empty"),
     ("unknown option", ["Go", "--yolol", "--change", CHANGE], 2, "No such option"),
 ]
 
@@ -116,8 +116,8 @@ def test_a_change_without_a_proposal(scratch: Scratch) -> None:
     ("text", "said"),
     [
         ("harness =", "cannot be read"),
-        ("colour = 1", "is no setting"),
-        ("max_iterations = 'x'", "max_iterations is wrong"),
+        ("colour = 1", "unknown setting"),
+        ("max_iterations = 'x'", "max_iterations is invalid"),
     ],
 )
 def test_a_damaged_settings_file_is_named(scratch: Scratch, text: str, said: str) -> None:

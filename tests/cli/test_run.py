@@ -167,7 +167,7 @@ def test_run_needs_git(stories: Scratch) -> None:
     stories.script([COMPLETE])
     done = stories.run()
     assert done.returncode == 1
-    assert "this needs a git repository" in done.stderr
+    assert "a git repository is required" in done.stderr
     assert not stories.run_state.exists()
 
 

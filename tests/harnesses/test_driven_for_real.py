@@ -206,7 +206,7 @@ def test_the_agent_may_keep_its_conversation(rig: Rig) -> None:
     done = rig.ralph("--resume-agent", "--max-iterations", "2")
     if rig.name == "aider":
         assert done.returncode == 2
-        assert "cannot go on with an earlier conversation" in done.stderr
+        assert "cannot continue an earlier conversation" in done.stderr
         return
     assert done.returncode == 0, rig.story(done)
     assert rig.outcomes() == ["no promise", "completed"]

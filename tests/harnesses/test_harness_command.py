@@ -37,7 +37,7 @@ def test_check_of_what_is_not_there(scratch: Scratch) -> None:
 
 def test_a_script_needs_no_check(scratch: Scratch) -> None:
     done = scratch.spool("harness", "check", "scripted")
-    assert (done.returncode, "no more to check" in done.stdout) == (0, True)
+    assert (done.returncode, "nothing else to check" in done.stdout) == (0, True)
 
 
 def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: Scratch) -> None:
@@ -54,9 +54,9 @@ def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: 
 @pytest.mark.parametrize(
     ("run", "code", "words"),
     [
-        (HELLO, 0, "it wrote the file and kept its promise"),
-        (Run((Say(COMPLETE),)), 1, "it promised, but wrote nothing"),
-        (Run((Say("Hello!"),)), 1, "it ran, but made no promise"),
+        (HELLO, 0, "wrote the file and promised completion"),
+        (Run((Say(COMPLETE),)), 1, "promised completion but wrote no file"),
+        (Run((Say("Hello!"),)), 1, "ran but made no promise"),
         (Run((Say(COMPLETE),), Fault(401, message="invalid api key")), 1, "set ANTHROPIC_API_KEY"),
         (Run((Say(COMPLETE),), Fault(429, retry_after=1)), 1, "rate limited: "),
     ],

@@ -55,7 +55,7 @@ def test_a_command_decides(tree: Worktree) -> None:
     tree.script([{"write": "a.txt", "text": "x"}], [{"write": "b.txt", "text": "x"}])
     state = tree.run("--done-command", "test -e a.txt && test -e b.txt")
     assert (state["status"], state["done_criteria"], state["current_iteration"]) == ("done", "command", 2)
-    assert state["iterations"][0]["done_reason"] == "'test -e a.txt && test -e b.txt' ended with code 1"
+    assert state["iterations"][0]["done_reason"] == "'test -e a.txt && test -e b.txt' exited with code 1"
 
 
 def test_a_promise_decides(tree: Worktree) -> None:
@@ -100,7 +100,7 @@ def test_without_any_task_list_tasks_are_never_done(fleet: Fleet) -> None:
     tree.script([{"append": "a.txt", "text": "x"}, {"promise": "COMPLETE"}])
     state = tree.run("--done", "tasks", "--max", "2")
     assert (state["status"], state["reason"]) == ("stuck", "the limit of 2 iterations is reached")
-    assert state["iterations"][0]["done_reason"] == "there is no tasks.md"
+    assert state["iterations"][0]["done_reason"] == "no tasks.md"
 
 
 def test_done_by_hand_after_the_iteration_and_at_once(fleet: Fleet) -> None:
@@ -109,10 +109,10 @@ def test_done_by_hand_after_the_iteration_and_at_once(fleet: Fleet) -> None:
     tree.script([{"say": "Working"}, {"run": ["sh", "-c", f"while ! test -e {go}; do sleep 0.05; done"]}])
     tree.start()
     tree.wait_until_working()
-    assert "when this iteration is over" in fleet.wt("done", "explore").stdout
+    assert "after this iteration" in fleet.wt("done", "explore").stdout
     go.touch()
     wait_for(lambda: tree.state()["status"] == "done")
-    assert tree.state()["reason"] == "a person said that it is done"
+    assert tree.state()["reason"] == "marked as done by a person"
     go.unlink()
     tree.start()
     tree.wait_until_working()
@@ -126,10 +126,10 @@ def test_what_is_called_done_stays_done_when_it_is_stopped(tree: Worktree) -> No
     tree.script(WORKING)
     tree.start()
     tree.wait_until_working()
-    assert "when this iteration is over" in tree.fleet.wt("done", "add-auth").stdout
+    assert "after this iteration" in tree.fleet.wt("done", "add-auth").stdout
     for _ in range(2):
         assert tree.fleet.wt("stop", "add-auth").returncode == 0
-        assert (tree.state()["status"], tree.state()["reason"]) == ("done", "a person said that it is done")
+        assert (tree.state()["status"], tree.state()["reason"]) == ("done", "marked as done by a person")
         assert tree.fleet.rows("--all")[-1]["status"] == "done"
 
 
@@ -366,7 +366,7 @@ def test_a_window_stays_open_until_somebody_closes_it(tmux: Fleet) -> None:
     state = tree.run(terminal="tmux")
     session = state["terminal"].removeprefix("tmux:")
     show = ["tmux", "capture-pane", "-p", "-t", f"={session}:"]
-    wait_for(lambda: "Enter closes" in subprocess.run(show, env=tmux.env, capture_output=True, text=True).stdout)
+    wait_for(lambda: "Enter to close" in subprocess.run(show, env=tmux.env, capture_output=True, text=True).stdout)
     assert tree.fleet.rows() == []
     tree.fleet.wt("stop", "--all")
     assert is_gone(state["runner"]["pid"])
@@ -392,7 +392,7 @@ def test_a_terminal_that_fails_is_followed_by_the_next(tree: Worktree) -> None:
     tree.script(WORKING)
     done = tree.fleet.wt("start", "add-auth", "Go", "--harness", "scripted")
     assert done.returncode == 0, done.stderr
-    assert "kitty could not be opened: no display here" in done.stderr
+    assert "cannot open kitty: no display here" in done.stderr
     assert "in the background" in done.stdout
 
 

@@ -140,7 +140,7 @@ async def test_settings_are_checked_and_used(scene: Scene) -> None:
         await pilot.press("shift+tab")
         await until(pilot, lambda: "Max retries" in text_of(app))
         await pilot.press("down", "down", "down", *"many")
-        await until(pilot, lambda: "max retries is wrong" in text_of(app))
+        await until(pilot, lambda: "max retries is invalid" in text_of(app))
         await pilot.press("escape", "R")
         assert client.asked == []
         await pilot.press("down", "down", "down", "ctrl+a", "ctrl+k", "7")  # a field that is gone into is not selected
@@ -160,7 +160,7 @@ async def test_keys_work_in_the_settings_until_one_goes_into_a_field(scene: Scen
         await pilot.press("shift+tab")
         await until(pilot, lambda: "Max retries" in text_of(app))
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Keys (Esc closes this)" in text_of(app))
+        await until(pilot, lambda: "Keys (Esc to close)" in text_of(app))
         await pilot.press("escape", "down", "q", "question_mark")
         await until(pilot, lambda: "q?" in app.screen.query_one("#harness", Input).value)
         await pilot.press("escape", "q")
@@ -258,7 +258,7 @@ async def test_tabs_in_quick_succession_settle(scene: Scene) -> None:
 async def test_a_note_is_added(scene: Scene) -> None:
     async with watching(scene) as (pilot, app, _):
         await pilot.press("a")
-        await until(pilot, lambda: "A note for the next iteration" in text_of(app))
+        await until(pilot, lambda: "Note for the next iteration" in text_of(app))
         await pilot.press(*"two", "ctrl+j", *"lines", "enter")
         await until(pilot, lambda: scene.folder.context() == "two\nlines\n")
 
@@ -298,7 +298,7 @@ async def test_help_is_everywhere(scene: Scene) -> None:
             if screen is not None:
                 await app.push_screen(screen)
             await pilot.press("question_mark")
-            await until(pilot, lambda: "Keys (Esc closes this)" in text_of(app))
+            await until(pilot, lambda: "Keys (Esc to close)" in text_of(app))
             await pilot.press("escape")
 
 
@@ -326,7 +326,7 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
         async with opened(app) as pilot:
             await until(pilot, lambda: f"► {SCRATCH_CHANGE}  in worktree {other.name}" in text_of(app))
             await pilot.press("home")
-            await until(pilot, lambda: f"runs in {other}"[:40] in text_of(app))
+            await until(pilot, lambda: f"running in {other}"[:40] in text_of(app))
             await pilot.press("enter")
             await until(pilot, lambda: "I work elsewhere." in text_of(app) and "1 Loop" in text_of(app))
             await pilot.press("q")
@@ -456,7 +456,7 @@ async def test_a_runner_that_was_killed_has_ended_when_it_was_heard_of_last(scen
     app, client = quiet(scene)
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, scene.loop))  # nobody drives it
-        await until(pilot, lambda: isinstance(app.screen, ResultScreen) and "its runner is gone" in text_of(app))
+        await until(pilot, lambda: isinstance(app.screen, ResultScreen) and "its runner died" in text_of(app))
         assert "· 3m 5" in text_of(app)  # the journal's own time, and not that since last spring
         assert "iteration 3, attempt 2: interrupted" in text_of(app)
 
@@ -560,7 +560,7 @@ async def test_the_log_has_both_streams_and_comes_back(scratch: Scratch, monkeyp
         for _ in range(2):
             await until(pilot, lambda: "to the other stream" in text_of(app) and "raw output" in text_of(app))
             await pilot.press("right")
-            await until(pilot, lambda: "nothing has been printed yet" in text_of(app))
+            await until(pilot, lambda: "no output yet" in text_of(app))
             await pilot.press("escape")
         await until(pilot, lambda: "standard error" in text_of(app))
         await pilot.press("q")
@@ -633,9 +633,9 @@ async def test_retries_and_waits_are_visible(scene: Scene) -> None:
     until_then = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
     wait = Waiting(seconds=90.0, until=until_then, reason="rate limit: slow down")
     async with watching(scene, wait) as (pilot, app, _):
-        told = "waits 1m 30s, until 10:00:00 UTC: rate limit: slow down"
-        await until(pilot, lambda: text_of(app).count(told) == 2)  # in the line above the figures, and in the text
-        assert "! retries: overloaded, waits 4.0s" in text_of(app)
+        notice = "waiting 1m 30s, until 10:00:00 UTC: rate limit: slow down"
+        await until(pilot, lambda: text_of(app).count(notice) == 2)  # in the line above the figures, and in the text
+        assert "! retrying: overloaded, waiting 4.0s" in text_of(app)
         assert "· waiting" in text_of(app).splitlines()[0]
 
 

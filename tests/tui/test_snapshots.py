@@ -156,7 +156,7 @@ def test_result(scene: Scene, snap_compare: Any, size: tuple[int, int], *, done:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("key", "there"), [("question_mark", "Keys"), ("a", "A note for")], ids=["help", "note"])
+@pytest.mark.parametrize(("key", "there"), [("question_mark", "Keys"), ("a", "Note for")], ids=["help", "note"])
 def test_windows(scene: Scene, snap_compare: Any, size: tuple[int, int], key: str, there: str) -> None:
     scene.write(*half_way())
     app = app_of(scene)

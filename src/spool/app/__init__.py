@@ -1,1 +1,1 @@
-"""Everything a front door needs, headless: build, run, launch, find, stop and observe loops."""
+"""The headless application: build, run, launch, find, stop and observe loops."""

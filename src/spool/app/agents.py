@@ -1,4 +1,4 @@
-"""The agents that Spool can run: which are installed, and whether one works here."""
+"""Lists the agents that Spool can run, and tries one out."""
 
 import shutil
 import subprocess
@@ -43,14 +43,14 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent did on a tiny task."""
+    """The result of an agent's tiny task."""
 
     record: IterationRecord
     wrote: bool
 
 
 def settings_here() -> Settings:
-    """Return the settings in force around the current directory, in a project or not."""
+    """Return the effective settings of the current directory, inside or outside a project."""
     try:
         root: Path | None = find_project(Path.cwd()).root
     except UsageError:
@@ -61,13 +61,13 @@ def settings_here() -> Settings:
 def list_agents() -> list[AgentRow]:
     """Return a row for each agent."""
     settings = settings_here()
-    # Some take seconds to print their version.
+    # Some agents take seconds to print their version.
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda name: _row(name, settings), registry.names(settings.harnesses)))
 
 
 def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
-    """Return what is known of an agent, and where it is installed."""
+    """Return an agent's traits and the path of its program."""
     traits = registry.find(name, settings.harnesses).traits
     path = shutil.which(traits.program)
     if path is None:
@@ -76,7 +76,7 @@ def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
 
 
 def version_of(traits: Traits) -> str:
-    """Return the first line that `--version` prints; pi prints it on standard error."""
+    """Return the first line of `--version`, or an empty string; pi prints it on standard error."""
     try:
         done = subprocess.run(
             [traits.program, "--version"],
@@ -87,12 +87,12 @@ def version_of(traits: Traits) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    said = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
-    return one_line(said.splitlines()[0], 40) if said and not done.returncode else ""
+    output = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
+    return one_line(output.splitlines()[0], 40) if output and not done.returncode else ""
 
 
 def try_agent(name: str, settings: Settings) -> Trial | None:
-    """Run one iteration of a tiny change in a scratch repository; None if a person stopped it."""
+    """Run one iteration of a tiny change in a scratch repository; return None if interrupted."""
     settings = msgspec.structs.replace(
         settings,
         harness=name,

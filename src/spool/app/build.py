@@ -15,7 +15,7 @@ from spool.engine.iteration import Patience
 from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import OnResume, StoryPlan, StoryWorld, Walk
+from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
 from spool.engine.ports import Emit, Harness
 from spool.errors import CommandTimeout, SpoolError, UsageError
 from spool.harness import registry
@@ -34,11 +34,11 @@ from spool.sources.stories import ChangeStories
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a plan is made of, once the locks are taken."""
+    """The parts of a plan, available once the locks are held."""
 
     project: Project
     change: Change
-    """The change as it was at the start; a plan reads it anew for each iteration."""
+    """The change as it was at the start; a plan rereads it for each iteration."""
     harness: Harness
     folder: StateFolder
     repository: Repository | NoRepository
@@ -48,38 +48,38 @@ class Parts:
 
 
 def open_project(spec: LoopSpec) -> Project:
-    """Return the project of a loop; `wt-loop` needs no written change."""
+    """Return the project of a loop; a worktree loop needs no written change."""
     root = Path(spec.root)
     return bare_project(root) if spec.door is Door.WORKTREE else project_at(root)
 
 
 def find_harness(settings: Settings) -> Harness:
-    """Return the agent of these settings, or refuse before anything is written."""
+    """Return the agent of these settings; raise before anything is written if it cannot run."""
     harness = registry.find(settings.harness, settings.harnesses)
     require_program(harness)
     if settings.resume_agent and not harness.traits.resume:
         raise UsageError(
-            f"{harness.name} cannot continue an earlier conversation", hint="let it start afresh each time"
+            f"{harness.name} cannot continue an earlier conversation", hint="start a new conversation each iteration"
         )
     return harness
 
 
 def require_program(harness: Harness) -> None:
-    """Refuse an agent that is not installed."""
+    """Raise a SpoolError if an agent is not installed."""
     program = harness.traits.program
     if shutil.which(program) is None:
         raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
 
 
 def open_worktree(repository: Repository | NoRepository, settings: Settings) -> GitWorktree | PlainFolder:
-    """Return what counts changes and commits them."""
+    """Return the working tree, which counts changes and commits them."""
     if isinstance(repository, NoRepository):
         return PlainFolder()
     return GitWorktree(repository, timeout_s=settings.command_timeout)
 
 
 def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
-    """Return which agent a loop uses, and how."""
+    """Return the agent of a loop and its options."""
     settings = spec.settings
     return Agency(
         harness=harness,
@@ -100,7 +100,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
 
 
 async def make_plan(spec: LoopSpec, parts: Parts) -> Plan:
-    """Return what the loop does, by its front door."""
+    """Return the plan for a loop's command."""
     return await _story_plan(spec, parts) if spec.door is Door.RUN else _prompt_plan(spec, parts)
 
 
@@ -112,7 +112,7 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
 
     async def run_check(command: str) -> int | None:
         try:
-            # The user's own command line, word for word; nothing of ours is put into it.
+            # The user's command line, verbatim; we insert nothing.
             argv = ["/bin/sh", "-c", command]
             done = await run_command(argv, directory=Path(spec.root), timeout_s=settings.done_command_timeout)
         except CommandTimeout:
@@ -154,7 +154,7 @@ async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         large_file_bytes=settings.large_file_mb << 20,
     )
     await checkpoints.expire(parts.clock.now())
-    walk = Walk(
+    options = StoryOptions(
         limits=spec.limits,
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
@@ -171,16 +171,16 @@ async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         emit=parts.emit,
         jitter=parts.clock.jitter,
     )
-    return StoryPlan(walk, world)
+    return StoryPlan(options, world)
 
 
 def learnings_of(root: str, folder: StateFolder) -> str:
-    """Return the file in which stories write down what later ones should know, as the prompt names it."""
+    """Return the relative path of the file with learnings for later stories, as the prompt names it."""
     return str((folder.path / "learnings.md").relative_to(root))
 
 
 def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
-    """Return an `openspec` to ask, where it is installed and the change is one of its own."""
+    """Return a client of `openspec`, if it is installed and the change comes from it."""
     if parts.change.source != "openspec" or not OpenSpec.installed():
         return None
 

@@ -1,4 +1,4 @@
-"""The changes of a project, each with what its loop does or did."""
+"""Lists the changes of a project, each with its latest loop."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from spool.sources.project import Project
 
 
 def change_rows(project: Project, repository: str) -> list[ChangeRow]:
-    """Return the active changes and the loops in other worktrees of the repository, running ones first."""
+    """Return the active changes, and running loops in other worktrees of the repository; running ones first."""
     found = [_row(info, latest_loop(project.root, info.id)) for info in project.changes()]
     here = {row.loop.folder for row in found if row.loop}
     found += [_elsewhere(loop) for loop in running() if loop.project == repository and loop.folder not in here]
@@ -21,7 +21,7 @@ def change_rows(project: Project, repository: str) -> list[ChangeRow]:
 
 
 def _elsewhere(loop: LoopSummary) -> ChangeRow:
-    """Return the line of a loop that runs in another worktree, with that worktree's own count of tasks."""
+    """Return the row of a loop in another worktree, with the task counts of that worktree."""
     info = ChangeInfo(loop.change, "", loop.change)
     with suppress(SpoolError, OSError):
         info = next((one for one in Project(Path(loop.worktree)).changes() if one.id == loop.change), info)

@@ -1,4 +1,4 @@
-"""Checkpoints and discarded attempts of the working tree one stands in, for a person to look at and restore."""
+"""Lists, shows and restores the checkpoints and discarded attempts of the current working tree."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ _Result = TypeVar("_Result")
 
 
 def list_all() -> tuple[list[Checkpoint], list[Discarded]]:
-    """Return the checkpoints that loops hold, and the discarded attempts."""
+    """Return the checkpoints of loops, and the discarded attempts."""
 
     async def both(checkpoints: Checkpoints) -> tuple[list[Checkpoint], list[Discarded]]:
         return await checkpoints.saved(), await checkpoints.discarded()
@@ -27,7 +27,7 @@ def list_all() -> tuple[list[Checkpoint], list[Discarded]]:
 
 
 def show(name: str) -> str:
-    """Return which files a discarded attempt had changed."""
+    """Return the files that a discarded attempt changed."""
     return _use(lambda checkpoints: checkpoints.show(name))
 
 
@@ -37,18 +37,18 @@ def diff(name: str) -> str:
 
 
 def restore(name: str) -> Discarded | None:
-    """Restore a discarded attempt; return what was in the tree, which is kept in its turn."""
+    """Restore a discarded attempt; return the previous tree, saved as a discarded attempt."""
     return _use(lambda checkpoints: checkpoints.restore(name), lock=True)
 
 
 def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: bool = False) -> _Result:
-    """Use the checkpoints of the working tree around the current directory."""
+    """Run `work` on the checkpoints of the working tree that contains the current directory."""
 
     async def main() -> _Result:
         settings, clock = load_settings(None, {}), SystemClock()
         repository = await find_repository(Path.cwd(), timeout_s=settings.command_timeout)
         if isinstance(repository, NoRepository):
-            raise SpoolError(f"there are no checkpoints here: {repository.why}")
+            raise SpoolError(f"no checkpoints here: {repository.why}")
         checkpoints = Checkpoints(repository, "by hand", now=clock.now, timeout_s=settings.command_timeout)
         if not lock:
             return await work(checkpoints)

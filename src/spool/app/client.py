@@ -1,6 +1,6 @@
-"""What a face needs of the machine, a screen's as well as a page's: changes, loops, their journals and control.
+"""The interface of a user interface to the machine: changes, loops, journals and control.
 
-`spool.app.local_client` provides it for this machine; a face itself touches no file and no process.
+`spool.app.local_client` implements it for this machine; a user interface itself touches no file and no process.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from spool.domain.story import StoryList
 
 
 class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the selection: a change, and its latest loop, if there was one."""
+    """A row of the selection: a change and its latest loop, if any."""
 
     id: str
     source: str
@@ -26,16 +26,16 @@ class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
     loop: LoopSummary | None = None
     active_at: datetime | None = None
     elsewhere: str = ""
-    """The working tree in which the loop runs, if that is not this one."""
+    """The working tree of the loop, if not the current one."""
 
     @property
     def running(self) -> bool:
-        """Whether its loop runs."""
+        """Whether its loop is running."""
         return self.loop is not None and self.loop.running
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person reads before a loop starts."""
+    """A change as shown before its loop starts."""
 
     change: str
     title: str
@@ -44,11 +44,11 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: tuple[str, ...] = ()
     stories: StoryList = StoryList()
     notice: str = ""
-    """What stands in the way, or what an earlier run has left."""
+    """Why the loop cannot start, or what an earlier run left."""
 
 
 class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed in one file."""
+    """The changes in one file."""
 
     path: str
     added: int | None = None
@@ -57,14 +57,14 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed since a checkpoint."""
+    """The changes since a checkpoint."""
 
     files: tuple[FileDiff, ...] = ()
     note: str = ""
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An event, and where in the journal it stands."""
+    """An event and its byte range in the journal."""
 
     start: int
     stop: int
@@ -77,64 +77,64 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Placed, ...] = ()
     read: int = 0
     size: int = 0
-    """How much of the journal is read, and how long it is now."""
+    """Bytes of the journal read so far, and its current size."""
     over: bool = False
-    """The runner is gone, and everything it wrote has been read."""
+    """Whether the runner has exited and everything it wrote has been read."""
     complaint: str = ""
-    """What a runner that failed said."""
+    """The error message of a runner that failed."""
 
 
 class Feed(Protocol):
-    """One loop's journal and logs, as far as they are written."""
+    """One loop's journal and logs, as written so far."""
 
     async def next(self) -> Batch:
-        """Wait until there is more, or until a moment has passed, and return it."""
+        """Wait briefly for more events and return them."""
         ...
 
     async def page(self, start: int, stop: int) -> list[Placed]:
-        """Return the events of a part of the journal that has been read before."""
+        """Return the events of a part of the journal that was read before."""
         ...
 
     async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
+        """Return the bytes an iteration's agent printed on standard error and on standard output."""
         ...
 
     async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of what an iteration's agent printed, on `err` or `out`."""
+        """Return a part of an iteration's output, from stream `err` or `out`."""
         ...
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         ...
 
 
 class Client(Protocol):
-    """The machine, as far as the screen is concerned. Every method may raise a SpoolError."""
+    """The machine, as the screen uses it. Every method may raise a SpoolError."""
 
     @property
     def settings(self) -> Settings:
-        """The settings that a loop starts with unless a person changes them."""
+        """The settings for the next loop."""
         ...
 
     @property
     def harnesses(self) -> list[str]:
-        """The agents that can be picked."""
+        """The names of the available agents."""
         ...
 
     def check(self, values: Mapping[str, str | bool]) -> Settings:
-        """Return the settings with what a person has typed, or raise a UsageError."""
+        """Return the settings with the typed values applied, or raise a UsageError."""
         ...
 
     async def changes(self) -> list[ChangeRow]:
-        """Return the active changes, and the loops that run elsewhere."""
+        """Return the active changes, and the loops running in other worktrees."""
         ...
 
     async def preview(self, change: str) -> Preview:
-        """Return what a person reads of a change."""
+        """Return the preview of a change."""
         ...
 
     async def prompt(self, change: str, settings: Settings) -> str:
-        """Return exactly what the agent will get for the next story."""
+        """Return the exact prompt of the next story."""
         ...
 
     async def start(self, change: str, settings: Settings) -> LoopSummary:
@@ -146,25 +146,25 @@ class Client(Protocol):
         ...
 
     async def stories(self, loop: LoopSummary) -> StoryList:
-        """Return the stories of a loop's change as they stand now."""
+        """Return the current stories of a loop's change."""
         ...
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
-        """Return the scenarios that a loop's change must fulfil."""
+        """Return the scenarios of a loop's change."""
         ...
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
-        """Return what has changed since a checkpoint's tree, in the working tree or in that of a later checkpoint."""
+        """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
         ...
 
     async def add_context(self, loop: LoopSummary, text: str) -> None:
-        """Add a note that the next iteration will read."""
+        """Add a note that every later iteration reads."""
         ...
 
     def stop(self, loop: LoopSummary) -> bool:
-        """Ask a runner to stop; return whether it was there to be asked."""
+        """Ask a runner to stop; return whether it was alive."""
         ...
 
     def force(self, loop: LoopSummary) -> None:
-        """Kill a runner and its agent, without waiting for it."""
+        """Kill a runner and its agent without waiting."""
         ...

@@ -1,4 +1,4 @@
-"""Stopping loops, calling them done, and leaving them notes."""
+"""Stops loops, marks them as done and adds notes."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +20,12 @@ from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
 from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 
-BY_HAND = "a person said that it is done"
+BY_HAND = "marked as done by a person"
 _LARGEST_NOTE = 1 << 20
 
 
 def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
-    """Stop these loops at once and wait for their ends; return which are gone."""
+    """Stop these loops in parallel and wait; return for each whether it has exited."""
     with ThreadPoolExecutor(max_workers=32) as pool:  # each only waits
         gone = list(pool.map(lambda loop: stop_runner(loop.runner), loops))
     for loop in loops:
@@ -35,7 +35,7 @@ def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
 
 
 def call_done(loop: LoopSummary) -> None:
-    """Mark the work of a loop that has ended as done."""
+    """Mark a loop that has ended as done."""
     folder, now = StateFolder(Path(loop.folder)), datetime.now(UTC)
     with _locked(loop):
         state = folder.load()
@@ -50,16 +50,16 @@ def call_done(loop: LoopSummary) -> None:
 
 
 def ask_to_finish(loop: LoopSummary) -> None:
-    """Have a running loop end as done after this iteration."""
+    """Make a running loop end as done after this iteration."""
     StateFolder(Path(loop.folder)).mark_done()
 
 
 def add_note(state: Path, text: str) -> None:
     """Add a note that every later iteration reads."""
     if not text.strip():
-        raise UsageError("there is nothing to add")
+        raise UsageError("the note is empty")
     if len(text) > _LARGEST_NOTE:
-        raise UsageError("that is more than 1 MiB of context")
+        raise UsageError("the note is longer than 1 MiB")
     StateFolder(state).add_context(text)
 
 
@@ -69,7 +69,7 @@ def clear_notes(state: Path) -> None:
 
 
 def _write_killed(loop: LoopSummary) -> None:
-    """Make the file of a runner that was killed say so too: other tools read it, and nothing else."""
+    """Update the loop file of a killed runner: it is all that other tools read."""
     file = read_loop_file(Path(loop.root)) if Path(loop.root).is_dir() else None
     now = loop_at(Path(loop.root), loop.door, loop.change)
     if file is None or now is None or file.status is now.status:

@@ -1,4 +1,4 @@
-"""What a bug of ours leaves for a person to report: a file with the traceback, the versions and the last events."""
+"""Writes a crash file for bug reports: the traceback, the versions and the last events."""
 
 import platform
 import sys
@@ -15,15 +15,15 @@ _EVENTS = 20
 
 
 def crash_folder() -> Path:
-    """Return where crash files go that belong to no loop."""
+    """Return the folder for crash files that belong to no loop."""
     return user_state() / "crashes"
 
 
 def write_crash(folder: Path, error: BaseException, *, run_id: str = "") -> Path | None:
-    """Write a crash file into a folder and return its path; None if even that fails."""
+    """Write a crash file into a folder and return its path, or None on failure."""
     now = datetime.now(UTC)
     path = folder / f"crash-{run_id or f'{now:%Y%m%dT%H%M%S}'}.txt"
-    with suppress(Exception):  # the disk may be what broke
+    with suppress(Exception):  # the disk may be the cause
         make_folder(folder)
         replace_file(path, _report(folder, error, now).encode("utf-8", "replace"))
         return path

@@ -1,4 +1,4 @@
-"""The scratch repository of `spool demo`: one change, and what the scripted agent does about it."""
+"""The scratch repository of `spool demo`: one change, and a script for the agent."""
 
 import subprocess
 from pathlib import Path
@@ -21,10 +21,10 @@ A command that greets people by name, with a test that proves it.
     ".spool/modules/001_greetings/module.md": "Everything that has to do with being polite.\n",
     ".spool/config.toml": '[harnesses.scripted]\nscript = ".spool/demo.toml"\n',
     ".spool/demo.toml": """\
-# What the scripted agent does: three iterations, as a real agent might go about it.
+# The scripted agent's three iterations, much like those of a real agent.
 [[iteration]]
 steps = [
-  { say = "I read the proposal and begin with the greeting itself." },
+  { say = "I read the proposal. First the greeting itself." },
   { sleep = 0.6 },
   { write = "hello.py", text = "def greet(name):\\n    return f'Hello, {name}'\\n" },
   { tick = 1 },
@@ -40,7 +40,7 @@ steps = [
   { write = "test_hello.py", text = "from hello import greet\\n\\nassert greet('Ada') == 'Hello, Ada!'\\n" },
   { run = ["python3", "test_hello.py"] },
   { sleep = 0.6 },
-  { say = "The test fails: the exclamation mark is missing. I mend that next." },
+  { say = "The test fails: the exclamation mark is missing. I fix that next." },
   { usage = { tokens_in = 5120, tokens_out = 410, cost_usd = 0.025 } },
 ]
 
@@ -60,7 +60,7 @@ steps = [
 
 
 def make_repository(root: Path) -> None:
-    """Make a small repository with one change, and a script for the agent that works on it."""
+    """Create a small repository with one change and a script for the agent."""
     for name, text in _FILES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +71,6 @@ def make_repository(root: Path) -> None:
 
 
 def git(root: Path, *words: str) -> str:
-    """Run git in the repository and return what it printed."""
+    """Run git in the repository and return its output."""
     done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True, timeout=30)
     return done.stdout

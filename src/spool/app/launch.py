@@ -1,7 +1,7 @@
-"""Starts a loop elsewhere, in the background or in a terminal. One way to wait, one channel for failure.
+"""Starts a loop in another process, in the background or in a terminal, and waits until it runs.
 
-The runner gets its spec by a ticket, a file for this user's eyes only, so that nothing of it passes through an argv. It
-enters itself into the registry once it runs; a runner that cannot start enters why. Whoever started it waits for that.
+The runner reads its spec from a ticket, a file that only this user can read, so that argv reveals nothing. It registers
+itself once it runs; a runner that cannot start registers why. The process that started it waits for either.
 """
 
 import os
@@ -27,27 +27,27 @@ from spool.host.state.store import StateFolder
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, Window, choose, launch
 
 START_S = 30.0
-"""A runner is there within a second; a slow git, or a desktop that was just logged into, may take its time."""
+"""A runner usually starts within 1 s; a slow git or a desktop just after login takes longer."""
 _POLL_S = 0.02
-# The runner in a new process is a front door of its own: it shows the loop. It is named here, never imported.
+# The runner shows the loop, so it belongs to the command line: named here, never imported.
 _RUNNER = (sys.executable, "-P", "-m", "spool.cli.child")
 _TERMINALS_OWN = (
     "TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "WINDOWID", "COLUMNS", "LINES",
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "KITTY_WINDOW_ID", "KITTY_PID", "ALACRITTY_WINDOW_ID", "WEZTERM_PANE",
 )  # fmt: skip
-"""What a terminal says to the programs in it; everything else comes from where the loop was started."""
+"""Variables that a terminal sets; all others come from the process that started the loop."""
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """What a runner in another process gets."""
+    """The input of a runner in another process."""
 
     spec: LoopSpec
     environment: tuple[tuple[bytes, bytes], ...]
-    """A tmux server or a desktop's terminal has an environment of its own, which may be days old."""
+    """Passed along because the environment of a tmux server or a desktop's terminal may be days old."""
 
 
 class Launched:
-    """A runner that was started elsewhere."""
+    """A runner started in another process."""
 
     def __init__(self, spec: LoopSpec, process: subprocess.Popen[bytes], log: Path, *, is_runner: bool) -> None:
         self.spec = spec
@@ -55,53 +55,53 @@ class Launched:
         self._process = process
         self._log = log
         self._is_runner = is_runner
-        """Whether the process is the runner itself, and not a terminal around it."""
+        """Whether the process is the runner itself, not a terminal around it."""
 
     @property
     def failed(self) -> bool:
-        """Whether nothing can come of it any more. A terminal may leave at once, with code 0, before its window."""
+        """Whether the start has failed. A terminal that exits with code 0 before its window opens has not."""
         code = self._process.poll()
         return code is not None and (code != 0 or self._is_runner)
 
     def summary(self) -> LoopSummary | None:
-        """Return the run once it has entered itself."""
+        """Return the run, or None until it has registered."""
         return this_machine().find(self.spec.run_id)
 
     def wait(self) -> LoopSummary:
-        """Wait until the loop runs, or has ended already, and return it; raise why it did not start."""
+        """Wait until the loop runs or has ended and return it; raise a SpoolError if it did not start."""
         deadline = time.monotonic() + START_S
         while True:
-            gone, late = self.failed, time.monotonic() > deadline  # before the look: a runner enters its end and leaves
+            gone, late = self.failed, time.monotonic() > deadline  # read first: a runner registers its end, then exits
             loop = self.summary()
             if loop is not None and (late or not loop.running or _has_state(loop)):
                 break
             if loop is None and (gone or late):
-                raise SpoolError("the loop did not start", hint=self.said() or f"nothing happened in {START_S:g} s")
+                raise SpoolError("the loop did not start", hint=self.said() or f"no sign of it after {START_S:g} s")
             time.sleep(_POLL_S)
         if loop.status in (Status.STOPPED, Status.STUCK) and not loop.iteration:
             raise SpoolError(f"the loop did not start: {loop.reason}")
         return loop
 
     def said(self) -> str:
-        """Return what the runner or its terminal complained about."""
+        """Return the error output of the runner or its terminal."""
         with suppress(OSError):
             return one_line(self._log.read_text("utf-8", "replace")[-2_000:], 400)
         return ""
 
 
 def in_background(spec: LoopSpec) -> Launched:
-    """Start a loop in a session of its own, with its output in a log."""
+    """Start a loop in a separate session, with its output in a log."""
     log = this_machine().beside(spec.run_id, "log")
     return _launch(msgspec.structs.replace(spec, terminal=NONE, log=spec.log or str(log)), BACKGROUND, log)
 
 
 def in_terminal(spec: LoopSpec, complain: Callable[[str], None]) -> LoopSummary:
-    """Start a loop in the first terminal that can be opened, and wait until it runs."""
+    """Start a loop in the first terminal that opens, and wait until it runs."""
     terminals = choose(spec.settings.terminal, os.environ, this_machine().folder)
     log = this_machine().beside(spec.run_id, "log")
     for number, terminal in enumerate(terminals, 1):
         if spec.settings.fullscreen and not terminal.fullscreen:
-            complain(f"{terminal.name} cannot fill the screen")
+            complain(f"{terminal.name} cannot open full screen")
         session = _session(spec)
         named = f"{TMUX}:{session}" if terminal.name == TMUX else terminal.name
         launched = _launch(msgspec.structs.replace(spec, terminal=named), terminal, log)
@@ -110,18 +110,18 @@ def in_terminal(spec: LoopSpec, complain: Callable[[str], None]) -> LoopSummary:
         except SpoolError as error:
             if launched.summary() is not None or number == len(terminals):
                 raise
-            complain(f"{terminal.name} could not be opened: {error.hint or error}")
+            complain(f"cannot open {terminal.name}: {error.hint or error}")
         finally:
             _ticket_path(spec).unlink(missing_ok=True)
-    raise SpoolError("there is no terminal to open")
+    raise SpoolError("no terminal to open")
 
 
 def take_ticket(path: Path) -> LoopSpec:
-    """Read a ticket and remove it, and become what the process was that asked for the loop."""
+    """Read and remove a ticket, and adopt the environment and directory of the process that wrote it."""
     try:
         ticket = msgspec.json.decode(path.read_bytes(), type=Ticket)
     except (OSError, msgspec.MsgspecError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from None
+        raise StateError(f"cannot read {path}: {error}") from None
     path.unlink(missing_ok=True)
     own = {name: os.environ[name] for name in _TERMINALS_OWN if name in os.environ}
     os.environ.clear()
@@ -132,7 +132,7 @@ def take_ticket(path: Path) -> LoopSpec:
 
 
 def report_failure(spec: LoopSpec, reason: str) -> None:
-    """Enter why a loop never ran, for whoever waits for it."""
+    """Register why a loop never ran, for the process that waits for it."""
     if this_machine().find(spec.run_id) is not None:
         return
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""This machine, as a face needs it: what `spool.app.client.Client` asks for."""
+"""Implements `spool.app.client.Client` for this machine."""
 
 import asyncio
 import signal
@@ -49,11 +49,11 @@ class LocalClient:
 
     @property
     def harnesses(self) -> list[str]:
-        """The agents that can be picked."""
+        """The names of the available agents."""
         return registry.names(self.settings.harnesses)
 
     def check(self, values: Mapping[str, str | bool]) -> Settings:
-        """Return the settings with what a person has typed, or raise a UsageError."""
+        """Return the settings with the typed values applied, or raise a UsageError."""
         typed: dict[str, object] = dict(values)
         typed["model"] = values.get("model") or None
         current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
@@ -63,19 +63,19 @@ class LocalClient:
         return checked
 
     async def changes(self) -> list[ChangeRow]:
-        """Return the active changes, and the loops that run elsewhere."""
+        """Return the active changes, and the loops running in other worktrees."""
         if self._repository is None:
             found = await find_repository(self._project.root, timeout_s=self.settings.command_timeout)
             self._repository = str(self._project.root if isinstance(found, NoRepository) else found.main)
         return await asyncio.to_thread(change_rows, self._project, self._repository)
 
     async def preview(self, change: str) -> Preview:
-        """Return what there is to read of a change."""
+        """Return the preview of a change."""
         return await asyncio.to_thread(self._preview, change)
 
     async def prompt(self, change: str, settings: Settings) -> str:
-        """Return exactly what the agent will get for the next story."""
-        async with self._as_the_runner_will_find_it(change, settings) as project:
+        """Return the exact prompt of the next story."""
+        async with self._project_at_start(change, settings) as project:
             source = ChangeStories(project, change, timeout_s=settings.command_timeout)
             story = (await source.stories()).next
             if story is None:
@@ -96,8 +96,8 @@ class LocalClient:
         )
 
     @asynccontextmanager
-    async def _as_the_runner_will_find_it(self, change: str, settings: Settings) -> AsyncIterator[Project]:
-        """Give the project; one whose last run was stopped goes back to its checkpoint before the agent is asked."""
+    async def _project_at_start(self, change: str, settings: Settings) -> AsyncIterator[Project]:
+        """Yield the project as the agent will see it: at its checkpoint, if the runner will revert to one first."""
         timeout_s = settings.command_timeout
         repository = await find_repository(self._project.root, timeout_s=timeout_s)
         if isinstance(repository, NoRepository):
@@ -134,23 +134,23 @@ class LocalClient:
         return LocalFeed(loop, self._launched.get(loop.run_id))
 
     async def stories(self, loop: LoopSummary) -> StoryList:
-        """Return the stories of a loop's change as they stand now."""
+        """Return the current stories of a loop's change."""
         project = Project(Path(loop.root))
         return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
-        """Return the scenarios that a loop's change must fulfil."""
+        """Return the scenarios of a loop's change."""
         project = Project(Path(loop.root))
         return await asyncio.to_thread(
             lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
         )
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
-        """Return what has changed since a checkpoint's tree, in the working tree or in that of a later checkpoint."""
+        """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
         timeout_s = self.settings.command_timeout
         repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
         if isinstance(repository, NoRepository):
-            return Diff(note=f"nothing can be compared: {repository.why}")
+            return Diff(note=f"no diff available: {repository.why}")
         changed = await compare(repository, tree, until, timeout_s=timeout_s)
         return Diff(
             files=tuple(
@@ -163,11 +163,11 @@ class LocalClient:
         await asyncio.to_thread(add_note, Path(loop.folder), text)
 
     def stop(self, loop: LoopSummary) -> bool:
-        """Ask a runner to stop; return whether it was there to be asked."""
+        """Ask a runner to stop; return whether it was alive."""
         return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
 
     def force(self, loop: LoopSummary) -> None:
-        """Kill a runner and its agent by a process of its own, for which nobody waits."""
+        """Kill a runner and its agent from a separate process, without waiting."""
         subprocess.Popen(
             [sys.executable, "-P", "-m", "spool.host.runner.enforce", str(loop.runner.pid), loop.runner.start_time],
             stdin=subprocess.DEVNULL,
@@ -199,12 +199,12 @@ class LocalClient:
         except SpoolError as error:
             return f"{error}. {error.hint}" if error.hint else str(error)
         if stories.next is None:
-            return "every story is complete; there is nothing left to run"
+            return "all stories are complete; nothing left to run"
         if state is None or state.story is None or state.status is Status.DONE:
             return ""
         return (
-            f"an earlier run ended in story {state.story.id}; R continues from its checkpoint, "
-            "or from the tree as it is, as the settings say"
+            f"an earlier run ended in story {state.story.id}; R continues from its checkpoint "
+            "or from the tree as it is, depending on the settings"
         )
 
 
@@ -217,7 +217,7 @@ class LocalFeed:
         self._feed = JournalFeed(Path(loop.folder), self._alive, self._ready)
 
     async def next(self) -> Batch:
-        """Wait until there is more, or until a moment has passed, and return it."""
+        """Wait briefly for more events and return them."""
         found, over = await self._feed.next()
         return Batch(
             events=tuple(map(_placed, found)),
@@ -228,29 +228,29 @@ class LocalFeed:
         )
 
     async def page(self, start: int, stop: int) -> list[Placed]:
-        """Return the events of a part of the journal that has been read before."""
+        """Return the events of a part of the journal that was read before."""
         return list(map(_placed, await self._feed.page(start, stop)))
 
     async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return how much an iteration's agent has printed: on standard error, and on standard output."""
+        """Return the bytes an iteration's agent printed on standard error and on standard output."""
         return await self._feed.log_sizes(iteration)
 
     async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of what an iteration's agent printed, on `err` or `out`."""
+        """Return a part of an iteration's output, from stream `err` or `out`."""
         return await self._feed.log(iteration, stream, start, stop)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._feed.close()
 
     def _alive(self) -> bool:
-        if self._launched is not None and self._launched.failed:  # collects a runner that has ended, too
+        if self._launched is not None and self._launched.failed:  # also reaps a runner that has exited
             return False
         runner = self._loop.runner
         return bool(runner.start_time) and start_time(runner.pid) == runner.start_time
 
     def _ready(self) -> bool:
-        """Whether a runner that was just started has taken its folder over, or will not do so any more."""
+        """Whether a runner just started has taken over its folder, or has exited without doing so."""
         if self._launched is None or not self._alive():
             return True
         with suppress(SpoolError, OSError):
@@ -259,7 +259,7 @@ class LocalFeed:
         return False
 
     def _complaint(self) -> str:
-        """Return what a runner said that failed before it ran."""
+        """Return the error of a runner that failed before its first iteration."""
         loop = self._launched.summary() if self._launched else None
         if loop is not None and loop.iteration == 0 and loop.status is Status.STOPPED:
             return loop.reason
@@ -271,7 +271,7 @@ def _placed(row: Row) -> Placed:
 
 
 def _expected(launched: Launched) -> LoopSummary:
-    """Return the summary of a runner that has just been started and has not entered itself yet."""
+    """Return the summary of a runner just started that has not registered yet."""
     spec, now = launched.spec, datetime.now(UTC)
     return LoopSummary(
         run_id=spec.run_id,

@@ -1,4 +1,4 @@
-"""Logs that front doors write, opened without following links."""
+"""Opens logs without following links."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["append_log", "open_log"]
 
 
 def open_log(path: Path) -> TextIO:
-    """Open a log for appending. An agent works beside it, and a link in its place would lead our writing elsewhere."""
+    """Open a log for appending. Refuse a link, which an agent could have put there to redirect our writes."""
     make_folder(path.parent)
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     return open(os.open(path, flags, FILE_MODE), "r+", encoding="utf-8", errors="replace")  # noqa: PTH123

@@ -1,4 +1,4 @@
-"""The loops of this machine: listed, found by name, and looked at. Loads little: `--status` is to feel instant."""
+"""Lists, finds and reads the loops of this machine. Imports little, to keep `--status` fast."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,44 +19,44 @@ RECENT = 10
 
 
 class LoopReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A loop with its recent iterations; `loop` is None where none has run yet."""
+    """A loop with its recent iterations; `loop` is None if none has run yet."""
 
     change: str
     loop: LoopSummary | None
     recent: tuple[IterationRecord, ...] = ()
     notes: bool = False
-    """Whether notes for the next iteration are waiting."""
+    """Whether there are notes for the next iteration."""
 
 
 def running() -> list[LoopSummary]:
-    """Return the loops that run on this machine, of every project and every command."""
+    """Return the loops running on this machine, of all projects and commands."""
     return [loop for loop in map(_refreshed, this_machine().running()) if loop.running]
 
 
 def with_runner() -> list[LoopSummary]:
-    """Return the loops whose runner is alive, those included that have ended but hold a window open."""
+    """Return the loops whose runner is alive, including ended ones that keep a window open."""
     return [loop for loop in known() if is_alive(loop.runner)]
 
 
 def known() -> list[LoopSummary]:
-    """Return every run that is still listed, oldest first."""
+    """Return all registered runs, oldest first."""
     return list(map(_refreshed, this_machine().runs()))
 
 
 def find_loop(name: str) -> LoopSummary:
-    """Return the one run that a person means; a running one comes before finished ones, and the latest of those."""
+    """Return the run with this name or id: the running one, else the latest."""
     found = matching(name, this_machine().runs())
     alive = [loop for loop in found if loop.running]
     if len(alive) > 1:
         listed = ", ".join(f"{loop.id} ({loop.worktree})" for loop in alive)
-        raise UsageError(f"'{one_line(name, 60)}' could mean any of: {listed}", hint="give the id")
+        raise UsageError(f"'{one_line(name, 60)}' is ambiguous: {listed}", hint="give the id")
     if not found:
-        raise UsageError(f"there is no loop '{one_line(name, 60)}'", hint=Hint.LIST_LOOPS)
+        raise UsageError(f"no such loop: '{one_line(name, 60)}'", hint=Hint.LIST_LOOPS)
     return _refreshed(alive[0] if alive else found[-1])
 
 
 def matching(name: str, loops: Iterable[LoopSummary]) -> list[LoopSummary]:
-    """Return the runs that a person may mean: by run id, by its last part, by the change."""
+    """Return the runs that match a name: by run id, by its last part, or by change."""
     listed = list(loops)
     for fits in (
         lambda loop: name in (loop.run_id, loop.id),
@@ -76,15 +76,15 @@ def is_running(loop: LoopSummary) -> bool:
 
 
 def loop_at(root: Path, door: Door, change: str) -> LoopSummary | None:
-    """Return where the loop of a change stands, by its own state; None if none has run."""
+    """Return the loop of a change, read from its state; None if none has run."""
     return _settled_state(StateFolder(Path(state_path(str(root), door, change))))
 
 
 def latest_loop(root: Path, change: str) -> LoopSummary | None:
-    """Return the loop of a change that runs, else the one that was active last, of either command."""
+    """Return the running loop of a change, else the one active last, of either command."""
     found = []
     for door in (Door.RUN, Door.RALPH):
-        with suppress(SpoolError, OSError):  # an unreadable state is the runner's to report
+        with suppress(SpoolError, OSError):  # the runner reports an unreadable state
             found.append(loop_at(root, door, change))
     return pick_latest([loop for loop in found if loop is not None])
 
@@ -101,12 +101,12 @@ def report(root: Path, door: Door, change: str, *, recent: int = RECENT) -> Loop
 
 
 def history(loop: LoopSummary) -> list[IterationRecord]:
-    """Return every recorded iteration of a loop."""
+    """Return all recorded iterations of a loop."""
     return StateFolder(Path(loop.folder)).history()
 
 
 def _refreshed(loop: LoopSummary) -> LoopSummary:
-    """Return a run with the figures of its own state; a listing holds those of its start or end."""
+    """Return a run with the figures of its state; the registry has only those of its start or end."""
     folder = StateFolder(Path(loop.folder))
     with suppress(SpoolError, OSError):
         state = folder.load()

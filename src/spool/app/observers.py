@@ -1,7 +1,7 @@
-"""Observers get a run's events outside the loop: a slow, stopped or broken one never holds up an agent.
+"""Feeds a run's events to observers outside the loop: a slow, stopped or broken one never delays an agent.
 
-Third parties join by the entry point group `spool.observers`: a callable that takes the LoopSpec of a run and returns
-an `Observer`, or None if it does not want this run.
+Other packages add observers through the entry point group `spool.observers`: a callable that takes the LoopSpec of a
+run and returns an `Observer`, or None to skip the run.
 """
 
 import os
@@ -24,18 +24,18 @@ _INTERRUPTED = 130
 
 
 class Observer(Protocol):
-    """Whoever gets events outside the loop."""
+    """Receives events outside the loop."""
 
     def see(self, event: Event) -> None:
-        """Take one event."""
+        """Handle one event."""
         ...
 
     def tick(self) -> None:
-        """Time has passed without an event."""
+        """Handle time passing without an event."""
         ...
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Handle the end of the events."""
         ...
 
 
@@ -67,19 +67,19 @@ class Observation:
         try:
             self._thread.join()
         except KeyboardInterrupt:
-            # Nobody takes what the thread writes. All is saved, and Python's own exit would wait for the thread's
-            # hold on standard output, and then abort.
+            # The thread is blocked on a write. All is saved, and Python's own exit would wait for the thread's lock
+            # on standard output, and then abort.
             os._exit(_INTERRUPTED)
 
     def notice(self) -> None:
-        """Something was written."""
+        """Wake the thread: the journal has grown."""
         self._grown.set()
 
     def _follow(self) -> None:
         try:
             self._feed()
             self._observer.close()
-        except Exception as error:  # noqa: BLE001 - an observer may be anybody's code, and must not hurt the loop
+        except Exception as error:  # noqa: BLE001 - third-party code must not break the loop
             _complain(self._observer, error)
 
     def _feed(self) -> None:
@@ -98,17 +98,17 @@ class Observation:
 
 @contextmanager
 def observing(journal: Path, offset: int, observers: Sequence[Observer]) -> Iterator[list[Observation]]:
-    """Feed each observer by a thread of its own while the context lasts: a stopped terminal stops no log."""
+    """Feed each observer from a separate thread within the context, so that a stopped terminal does not stop a log."""
     with ExitStack() as stack:
         yield [stack.enter_context(Observation(journal, offset, observer)) for observer in observers]
 
 
 def _complain(observer: Observer, error: Exception) -> None:
-    """Report an observer that ended early. What Python still holds for a broken pipe must not complain at exit."""
+    """Report a failed observer. Redirect a broken standard output, or Python reports its buffer at exit."""
     if isinstance(error, OSError) and getattr(observer, "prints", False):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
-        with suppress(OSError):  # a closed terminal takes no complaint either
+        with suppress(OSError):  # the terminal may be closed
             why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            what = "nothing more can be shown" if getattr(observer, "prints", False) else "an observer failed"
+            what = "cannot write output" if getattr(observer, "prints", False) else "an observer failed"
             print(f"spool: {what}: {why}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Runs a loop in this process, from taking the locks to letting them go."""
+"""Runs a loop in this process, from taking the locks to releasing them."""
 
 import asyncio
 import hashlib
@@ -47,19 +47,19 @@ _KEEP_S = 1.0
 
 
 def new_run_id() -> str:
-    """Return a name for a run: when it began, and a little chance."""
+    """Return a run id: the start time and a random suffix."""
     return f"{SystemClock().now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
 def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
-    """Run a loop in this process to its end; `observe` makes its observers once the locks are taken."""
+    """Run a loop in this process to its end; `observe` creates its observers once the locks are held."""
     harness = find_harness(spec.settings)
     project = open_project(spec)
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:  # a run that fails before it has an agent hangs up too
+    with line:  # closed even if the run fails before it has an agent
         return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
 
 
@@ -89,9 +89,9 @@ class _Run:
         spec = self._spec
         repository = await find_repository(Path(spec.root), timeout_s=spec.settings.command_timeout)
         if spec.door is not Door.RALPH and isinstance(repository, NoRepository):
-            raise SpoolError(f"this needs a git repository: {repository.why}", hint="install git, or run: git init")
+            raise SpoolError(f"a git repository is required: {repository.why}", hint="install git, or run: git init")
         folder = open_folder(spec, repository)
-        # Observers outlive the locks: a reader that stands still holds up what is shown, not the next run.
+        # Observers outlive the locks: a stalled reader delays the output, not the next run.
         with ExitStack() as outliving, self._locked(repository):
             folder.prepare()
             folder.unmark_done()
@@ -187,7 +187,7 @@ class _Run:
             emit(Warned(message=warning))
 
     def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, IterationRecord | None]:
-        """Return the state to continue from, and the iteration at which its runner died, if it did."""
+        """Return the state to continue from, and the iteration in which its runner died, if any."""
         _settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
@@ -236,13 +236,13 @@ class _Run:
 
     @contextmanager
     def _listed(self, state: LoopState, folder: StateFolder) -> Iterator[None]:
-        """List the run in the registry, and how it ended; a home that cannot be written costs the listing only."""
+        """Register the run and its end; an unwritable home directory costs only a warning."""
         if not self._spec.listed:
             yield
             return
         loop = summarized(state)
         self._enter(loop)
-        why = "ended by an error"
+        why = "ended with an error"
         try:
             yield
         except (SpoolError, OSError) as error:
@@ -268,7 +268,7 @@ class _Run:
 
 
 async def _guarded(loop: Loop, folder: StateFolder, run_id: str) -> Finish:
-    """Run a loop; a bug of ours ends it as stuck, on disk and in the journal, and leaves a crash file."""
+    """Run a loop; on a bug, end it as stuck on disk and in the journal, and write a crash file."""
     try:
         return await loop.run()
     except (SpoolError, OSError):
@@ -282,15 +282,15 @@ async def _guarded(loop: Loop, folder: StateFolder, run_id: str) -> Finish:
 
 
 async def _keep(folder: StateFolder) -> None:
-    """Look after the state folder, so that status and notes work all the time."""
+    """Restore the state folder if it is deleted, so that status and notes keep working."""
     while True:
         await asyncio.sleep(_KEEP_S)
-        with suppress(SpoolError, OSError):  # the loop's own next write reports it
+        with suppress(SpoolError, OSError):  # the loop's next write reports it
             folder.keep()
 
 
 def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateFolder:
-    """Return a loop's state folder, with a second home beside git where there is git."""
+    """Return a loop's state folder, mirrored inside the git directory if there is one."""
     path = Path(spec.folder)
     if isinstance(repository, NoRepository):
         return StateFolder(path)
@@ -298,18 +298,18 @@ def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateF
 
 
 def _mirror_name(path: Path) -> str:
-    """Return a name that no other project or worktree of the repository gives its folder."""
+    """Return a mirror name that is unique among the projects and worktrees of the repository."""
     return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
 
 
 def _last_session(folder: StateFolder, harness: str) -> str:
-    """Return the conversation that an earlier run of this agent had."""
+    """Return the agent's conversation from an earlier run."""
     last = folder.history(last=1)
     return last[0].session if last and last[0].harness == harness else ""
 
 
 def _settle_killed(folder: StateFolder) -> None:
-    """Write down how the run before ended, if it was killed: from here on its state is gone."""
+    """Register the end of the previous run if it was killed; its state is overwritten next."""
     with suppress(SpoolError, OSError):
         state = folder.load()
         known = this_machine().find(state.run_id) if state else None
@@ -326,7 +326,7 @@ def _settle_killed(folder: StateFolder) -> None:
 
 
 def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
-    """Return how a run ended: by its own account, or by the error that prevented one."""
+    """Return the final summary of a run: from its state, or with the error that ended it."""
     with suppress(SpoolError, OSError):
         state = folder.load()
         if state is not None and state.run_id == loop.run_id:
@@ -337,8 +337,8 @@ def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
 
 
 def _terminal_pid(terminal: str) -> int:
-    """Return the pid of the window that this process runs in: its parent, as no shell stands between them.
+    """Return the pid of this process's window: its parent, as there is no shell in between.
 
-    Under tmux it is the pane's and in the background the runner's, which is this process in both cases.
+    Under tmux and in the background it is this process itself.
     """
     return os.getpid() if terminal.partition(":")[0] in ("", TMUX, NONE) else os.getppid()

@@ -1,4 +1,4 @@
-"""How a running loop is asked to stop: by signals, and by a line on standard input."""
+"""Turns signals and lines on standard input into stop requests."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def listening(stop: Stop, host: AgentHost, *, stdin: bool) -> Iterator[None]:
 
 
 def _pause(host: AgentHost) -> None:
-    """Ctrl-Z: pause the agent too, until we continue."""
+    """Handle Ctrl-Z: pause the agent and this process, then resume both."""
     host.pause(on=True)
     os.kill(os.getpid(), signal.SIGSTOP)
     host.pause(on=False)
@@ -67,7 +67,7 @@ def _reading_stdin(stop: Stop) -> Iterator[None]:
 
     try:
         loop.add_reader(descriptor, hear)
-    except (PermissionError, OSError):  # a file or /dev/null cannot be waited for, and says nothing
+    except (PermissionError, OSError):  # a file or /dev/null cannot be polled
         yield
         return
     try:

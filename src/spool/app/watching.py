@@ -1,4 +1,4 @@
-"""A late look at a loop that runs elsewhere: its events, and its log. Only reads."""
+"""Reads the events and the log of a loop that runs in another process."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +17,12 @@ _READ = 1 << 16
 
 
 def events_of(loop: LoopSummary, tick: Callable[[], None], *, follow: bool) -> Iterator[Event]:
-    """Yield the events of one run as they come, until it ends or its runner is gone."""
+    """Yield the events of one run as they arrive, until it ends or its runner exits."""
     folder = StateFolder(Path(loop.folder))
     try:
         reader = JournalReader(folder.journal, offset=_offset(folder, loop))
     except FileNotFoundError:
-        raise SpoolError(f"there is no journal at {folder.journal}") from None
+        raise SpoolError(f"no journal at {folder.journal}") from None
     with closing(reader):
         while True:
             going = follow and is_running(loop)
@@ -36,14 +36,14 @@ def events_of(loop: LoopSummary, tick: Callable[[], None], *, follow: bool) -> I
 
 
 def log_of(path: Path, going: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield a file in pieces, and what is added to it while something is `going`."""
+    """Yield a file in chunks, and follow it while `going` returns true."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise SpoolError(f"there is no log at {path}") from None
+        raise SpoolError(f"no log at {path}") from None
     with file:
         while True:
-            more = going()  # asked before reading: what was written before the end is printed
+            more = going()  # before reading, so that the last lines are not missed
             while chunk := file.read(_READ):
                 yield chunk
             if not more:
@@ -52,7 +52,7 @@ def log_of(path: Path, going: Callable[[], bool]) -> Iterator[bytes]:
 
 
 def _offset(folder: StateFolder, loop: LoopSummary) -> int:
-    """Return where a run begins in the journal, if its state still says so."""
+    """Return the offset of a run in the journal, or 0 if its state is gone."""
     with suppress(SpoolError, OSError):
         state = folder.load()
         if state is not None and state.run_id == loop.run_id:

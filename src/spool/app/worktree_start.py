@@ -1,4 +1,4 @@
-"""What starts a loop of `wt-loop`: the worktree of a change, its settings, its spec, and early refusals."""
+"""Prepares a worktree loop: finds the worktree, its settings and its spec, and checks them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ from spool.sources.project import bare_project
 
 
 def checkout_of(change: str, *, path: str | None, create: bool, announce: Callable[[Checkout], None]) -> Checkout:
-    """Return the worktree of a change, made if there is none and `create` asks for it."""
+    """Return the worktree of a change; `create` makes a missing one."""
     if path is not None:
         return checkout_at(Path(path))
     here = Path.cwd()
@@ -40,7 +40,7 @@ def checkout_of(change: str, *, path: str | None, create: bool, announce: Callab
 
 
 def worktree_settings(root: Path, flags: Mapping[str, Any], *, flag: Callable[[str], str]) -> Resolved:
-    """Return the settings of a worktree; where nobody chose an agent, it is Claude Code."""
+    """Return the settings of a worktree; the default agent is Claude Code."""
     resolved = resolve_settings(root, flags, flag=flag)
     if resolved.origins["harness"] != "default":
         return resolved
@@ -58,7 +58,7 @@ def task_spec(
     max_iterations: int | None = None,
     stall: int | None = None,
 ) -> LoopSpec:
-    """Return what starts a loop over a task in a worktree."""
+    """Return the spec of a loop on a task in a worktree."""
     chosen = resolved.origins["max_iterations"] != "default"
     limit, stall = bounds_for(
         criterion,
@@ -83,16 +83,16 @@ def task_spec(
 
 
 def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any]) -> LoopSpec:
-    """Return what continues a loop: as it was started, but for the settings that are given now."""
+    """Return the spec that continues a loop, with the changed settings applied."""
     spec = kept_spec(loop.folder)
     if spec is None:
-        raise UsageError(f"there is no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
+        raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
     settings = msgspec.structs.replace(spec.settings, **changed)
     return msgspec.structs.replace(spec, run_id=new_run_id(), root=loop.root, settings=settings, fresh=False)
 
 
 def refuse_early(spec: LoopSpec) -> None:
-    """Refuse before a window opens what the runner would refuse in it, and hide our files from git."""
+    """Run the runner's checks before a window opens, and hide our files from git."""
     root = Path(spec.root)
     bare_project(root)
     refuse_links(root)

@@ -1,4 +1,4 @@
-"""Loops of `wt-loop`: which one a person means. Loads little: `wt-loop status` is to feel instant."""
+"""Finds a worktree loop by name, path or directory. Imports little, to keep `wt-loop status` fast."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from spool.host.state.registry import this_machine
 
 
 def locate(name: str | None, path: str | None = None) -> LoopSummary:
-    """Return the loop that is meant: by its change, by its worktree, or by the current directory."""
+    """Return a loop by its change, its worktree or the current directory."""
     if path is not None:
         return _at(Path(path).resolve(), name)
     if name is None:
         if (found := loop_here()) is None:
-            raise UsageError("there is no loop in this directory", hint=Hint.NAME_WORKTREE_LOOP)
+            raise UsageError("no loop in this directory", hint=Hint.NAME_WORKTREE_LOOP)
         return found
     roots = _roots(name)
     if len(roots) > 1:
@@ -27,17 +27,17 @@ def locate(name: str | None, path: str | None = None) -> LoopSummary:
 
 
 def loop_here() -> LoopSummary | None:
-    """Return the loop of the working tree around the current directory, if it has one."""
+    """Return the loop of the working tree that contains the current directory, if any."""
     top = _top(Path.cwd())
     return _loop_of(top) if top else None
 
 
 def _loop_of(root: Path) -> LoopSummary | None:
-    """Return the loop of a worktree: its file for other tools names the change."""
+    """Return the loop of a worktree; its loop file names the change."""
     file = read_loop_file(root)
     if file is None:
         return None
-    # The registry remembers a loop whose state folder somebody has cleaned away.
+    # The registry still has a loop whose state folder was deleted.
     loop = loop_at(root, Door.WORKTREE, file.change_id) or this_machine().find(file.run_id)
     if loop is None:
         raise StateError(f"the state of '{file.change_id}' in {root} is gone")
@@ -54,7 +54,7 @@ def _at(start: Path, name: str | None) -> LoopSummary:
 
 
 def _roots(name: str) -> list[Path]:
-    """Return the worktrees in which such a loop ran: where one runs now, else near here, else the latest."""
+    """Return the worktrees of matching loops: running ones, else the latest; only this repository's, if it has any."""
     loops = [loop for loop in matching(name, this_machine().runs()) if loop.door is Door.WORKTREE]
     candidates = [loop for loop in loops if loop.running] or loops[-1:]
     top = _top(Path.cwd())
@@ -70,10 +70,10 @@ def _resolved(name: str) -> Path:
 
 
 def known_projects() -> list[Path]:
-    """Return the main directories of the projects in which loops have run."""
+    """Return the main directories of the projects with registered loops."""
     return [Path(loop.project) for loop in this_machine().runs()]
 
 
 def _top(start: Path) -> Path | None:
-    """Return the working tree around a directory, found by its `.git` without asking git."""
+    """Return the working tree that contains a directory, found by its `.git` without running git."""
     return next((root for root in (start, *start.parents) if (root / ".git").exists()), None)

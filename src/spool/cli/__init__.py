@@ -1,1 +1,1 @@
-"""The command line: click commands, and the one place where the parts are put together."""
+"""Click commands; the only package that wires the layers together."""

@@ -1,4 +1,4 @@
-"""`spool attach` and `spool logs`: a late look at a loop that runs elsewhere. Both only read."""
+"""`spool attach` and `spool logs`: show a loop that runs in another process. Both only read."""
 
 import os
 import sys
@@ -20,9 +20,9 @@ from spool.views.select import terminal_view
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @click.help_option("-h", "--help")
 def attach(name: str, as_json: bool) -> int:
-    """Watch a loop that runs elsewhere, from the start of its run. Ctrl-C ends the watching, not the loop.
+    """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
-    ID is what `spool ps` shows, or the change. The exit code is the loop's.
+    ID is an id from `spool ps`, or a change. Exits with the loop's exit code.
     """
     return attach_to(find_loop(name), as_json=as_json)
 
@@ -32,13 +32,16 @@ def attach(name: str, as_json: bool) -> int:
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @click.help_option("-h", "--help")
 def logs(name: str, follow: bool) -> int:
-    """Print what a loop has shown so far."""
+    """Print a loop's output so far.
+
+    ID is an id from `spool ps`, or a change.
+    """
     show_log(find_loop(name), follow=follow)
     return 0
 
 
 def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:
-    """Show a run from its beginning to its end, and return its exit code."""
+    """Show a run from start to end and return its exit code."""
     kind, _, session = loop.terminal.partition(":")
     if kind == "tmux" and loop.running and sys.stdout.isatty() and not as_json:
         os.execvp("tmux", ["tmux", "attach-session", "-t", f"={session}"])  # noqa: S606 - no shell is the point
@@ -52,7 +55,7 @@ def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:
 
 
 def show_log(loop: LoopSummary, *, follow: bool) -> None:
-    """Print the log of a run; a run without one is shown from its journal."""
+    """Print a run's log, or replay its journal if it has no log."""
     if loop.log is None:
         from spool.views.lines import PlainView
 
@@ -62,7 +65,7 @@ def show_log(loop: LoopSummary, *, follow: bool) -> None:
 
 
 def print_file(loop: LoopSummary, path: Path, *, follow: bool) -> None:
-    """Copy a file to standard output, and what is added to it while the loop runs."""
+    """Copy a file to standard output; `follow` continues while the loop runs."""
     for chunk in log_of(path, lambda: follow and is_running(loop)):
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()

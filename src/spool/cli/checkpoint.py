@@ -1,4 +1,4 @@
-"""`spool checkpoint`: look at what reverts have discarded, and get it back."""
+"""`spool checkpoint`: list, show and restore discarded attempts."""
 
 import click
 import msgspec
@@ -10,9 +10,9 @@ from spool.domain.text import clean, counted, one_line
 @click.group("checkpoint")
 @click.help_option("-h", "--help")
 def checkpoint() -> None:
-    """Look at the attempts that a revert has discarded, and get them back.
+    """List, show and restore the attempts that reverts discarded.
 
-    They are kept for 14 days.
+    Discarded attempts are kept for 14 days.
     """
 
 
@@ -20,13 +20,13 @@ def checkpoint() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def list_all(as_json: bool) -> None:
-    """List checkpoints that loops hold, and discarded attempts."""
+    """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
     if as_json:
         click.echo(msgspec.json.encode({"checkpoints": saved, "discarded": discarded}).decode())
         return
     if not saved and not discarded:
-        click.echo("There is no checkpoint, and nothing has been discarded.")
+        click.echo("No checkpoints and no discarded attempts.")
     for kept in saved:
         click.echo(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at:%Y-%m-%d %H:%M} UTC)")
     for one in discarded:
@@ -37,7 +37,7 @@ def list_all(as_json: bool) -> None:
 @click.argument("name")
 @click.help_option("-h", "--help")
 def show(name: str) -> None:
-    """Show what a discarded attempt had changed."""
+    """Show the files that a discarded attempt changed."""
     click.echo(clean(checkpoints.show(name)).rstrip())
 
 
@@ -53,9 +53,9 @@ def diff(name: str) -> None:
 @click.argument("name")
 @click.help_option("-h", "--help")
 def restore(name: str) -> None:
-    """Bring a discarded attempt back into the working tree.
+    """Restore a discarded attempt to the working tree.
 
-    What is in the tree now is discarded in its turn, and kept.
+    The current tree is saved as a discarded attempt first.
     """
     kept = checkpoints.restore(name)
-    click.echo(f"Restored {name}." + (f" What was there is kept as {kept.name}." if kept else ""))
+    click.echo(f"Restored {name}." + (f" The previous tree is kept as {kept.name}." if kept else ""))

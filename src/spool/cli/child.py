@@ -1,4 +1,4 @@
-"""The runner of a loop that was started elsewhere: `python -m spool.cli.child TICKET`."""
+"""Runs a loop that another process started: `python -m spool.cli.child TICKET`."""
 
 import sys
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from spool.app.launch import report_failure, take_ticket
-from spool.cli.edge import forgive_odd_characters, guarded
+from spool.cli.edge import guarded, replace_unencodable
 from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
@@ -14,7 +14,7 @@ from spool.errors import SpoolError
 
 
 class Tee:
-    """Standard error, with a copy in the loop's log."""
+    """Writes to standard error and to the loop's log."""
 
     def __init__(self, screen: TextIO, root: Path) -> None:
         self._screen = screen
@@ -22,7 +22,7 @@ class Tee:
         self.encoding = screen.encoding
 
     def write(self, text: str) -> int:
-        """Write to the log, and to the screen as long as it is open."""
+        """Write to the log, and to the screen while it is open."""
         from spool.app.logs import append_log
 
         append_log(self._root, text)
@@ -41,8 +41,8 @@ class Tee:
 
 
 def main() -> int:
-    """Run the loop of a ticket."""
-    forgive_odd_characters()
+    """Run the loop that a ticket describes."""
+    replace_unencodable()
     code = guarded(lambda: _run(take_ticket(Path(sys.argv[1]))))
     with suppress(OSError):  # the window may be gone
         sys.stdout.flush()
@@ -66,8 +66,8 @@ def _run(spec: LoopSpec) -> int:
 
 
 def _hold() -> None:
-    """Leave the window open, so that a person can read how it ended."""
-    print("\nThis loop has ended. Enter closes the window.", flush=True)
+    """Keep the window open until Enter, so that the result can be read."""
+    print("\nThe loop has ended. Press Enter to close this window.", flush=True)
     with suppress(OSError, KeyboardInterrupt):
         sys.stdin.readline()
 

@@ -1,4 +1,4 @@
-"""`spool config`: shows the settings in force, and where each value came from."""
+"""`spool config`: shows the effective settings and the origin of each."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from spool.sources.project import find_project
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def config(as_json: bool) -> None:
-    """Show the settings in force, and where each value comes from.
+    """Show the effective settings and the origin of each value.
 
-    They are read from .spool/config.toml, the user's config.toml and SPOOL_* variables, and flags come last.
+    Settings come from .spool/config.toml, your own config.toml, SPOOL_* variables and flags; later ones win.
     """
     root = _root()
     resolved = resolve(root, {})

@@ -1,4 +1,4 @@
-"""`spool demo`: a whole loop in a scratch repository, with the scripted agent. Nothing of the user's is touched."""
+"""`spool demo`: runs the scripted agent in a scratch repository. The user's files stay untouched."""
 
 import tempfile
 from pathlib import Path
@@ -7,17 +7,17 @@ import click
 
 
 @click.command("demo")
-@click.option("--keep", metavar="DIR", help="Make the repository in this directory and keep it.")
+@click.option("--keep", metavar="DIR", help="Create the repository in this directory and keep it.")
 @click.help_option("-h", "--help")
 def demo(keep: str | None) -> int:
-    """Watch a whole loop in a scratch repository: no agent, no key.
+    """Run a complete loop in a scratch repository; needs no agent and no API key.
 
-    The scripted agent works on a small repository with one change for three iterations.
+    A scripted agent works on one small change for three iterations.
     """
     if keep is not None:
         Path(keep).mkdir(parents=True)
         code = _play(Path(keep).resolve())
-        click.echo(f"\nThe repository is in {keep}. Look around, or run the loop again there:")
+        click.echo(f"\nThe repository is in {keep}. To run the loop again there:")
         click.echo(f'  spool ralph "Implement the change" --change {_change()} --harness scripted --fresh')
         return code
     with tempfile.TemporaryDirectory(prefix="spool-demo-") as folder:

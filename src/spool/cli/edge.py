@@ -1,4 +1,4 @@
-"""The one edge at which errors become a line on standard error and an exit code."""
+"""Turns errors into a line on standard error and an exit code. Nothing else does."""
 
 import os
 import sys
@@ -15,26 +15,26 @@ _DEBUG = "SPOOL_DEBUG"
 
 
 def debug_option(function: _Function) -> _Function:
-    """Add `--debug`, which shows the traceback of an error."""
+    """Add `--debug`, which shows tracebacks."""
 
     def switch_on(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
         if value:
             os.environ[_DEBUG] = "1"
 
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=switch_on, help="Show the traceback of an error."
+        "--debug", is_flag=True, expose_value=False, callback=switch_on, help="Show tracebacks of errors."
     )(function)
 
 
 def run(command: click.Command, name: str) -> int:
-    """Run a command line and return the exit code."""
+    """Run a command and return its exit code."""
     _open_missing_streams()
-    forgive_odd_characters()
+    replace_unencodable()
     return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
 
 
 def guarded(work: Callable[[], object], name: str = "spool") -> int:
-    """Do something and return its exit code; whatever goes wrong becomes a line."""
+    """Call `work` and return an exit code; report any error as one line."""
     try:
         code = work()
         return code if isinstance(code, int) else 0
@@ -72,14 +72,14 @@ def _explain(error: Exception, name: str) -> int:
             from spool.app.crash import crash_folder, write_crash
 
             path = write_crash(crash_folder(), error)
-            what = f"internal error: {type(error).__name__}: {error}"
-            complain(what, f"details are in {path}" if path else "--debug shows the traceback", name)
+            message = f"internal error: {type(error).__name__}: {error}"
+            complain(message, f"details are in {path}" if path else "--debug shows the traceback", name)
             return 1
 
 
 def complain(message: str, hint: str, name: str = "spool") -> None:
-    """Print what is wrong and what to do, in one line each, on standard error."""
-    with suppress(OSError):  # a closed terminal takes no complaint, and must not change the exit code
+    """Print an error and its hint to standard error, one line each."""
+    with suppress(OSError):  # a closed terminal must not change the exit code
         click.echo(f"{name}: {message}", err=True)
         if hint:
             click.echo(f"  {hint}", err=True)
@@ -95,8 +95,8 @@ def _open_missing_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode))
 
 
-def forgive_odd_characters() -> None:
-    """Replace characters that the terminal cannot show, instead of failing on them."""
+def replace_unencodable() -> None:
+    """Print a replacement for characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""`spool harness`: which agents there are, what each can do, and whether one works here."""
+"""`spool harness`: lists the agents and checks whether one works."""
 
 import click
 import msgspec
@@ -13,14 +13,14 @@ from spool.views.hints import worded
 @click.group("harness")
 @click.help_option("-h", "--help")
 def harness() -> None:
-    """Show the agents that Spool can run, and check whether one works."""
+    """List the agents that Spool can run, and check whether one works."""
 
 
 @harness.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def list_harnesses(as_json: bool) -> None:
-    """List the agents: installed or not, their version, and what they support."""
+    """List the agents with their version and features."""
     rows = list_agents()
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
@@ -30,12 +30,12 @@ def list_harnesses(as_json: bool) -> None:
 
 @harness.command("check")
 @click.argument("name")
-@click.option("--model", metavar="NAME", help="The model for the agent to use.")
+@click.option("--model", metavar="NAME", help="Model for the agent.")
 @click.help_option("-h", "--help")
 def check(name: str, model: str | None) -> int:
-    """Let an agent do one tiny task in a temporary repository, and say what is wrong if it does not.
+    """Run one tiny task with an agent and report any problem.
 
-    It is a real run: it costs what a short question to the model costs.
+    This is a real run in a temporary repository. It costs as much as a short question to the model.
     """
     settings = settings_here()
     if model is not None:
@@ -43,7 +43,7 @@ def check(name: str, model: str | None) -> int:
     traits, path = find_traits(name, settings)
     click.echo(f"ok     {path}, {version_of(traits) or 'version unknown'}")
     if not traits.reads_prompt:
-        click.echo("ok     it plays a script, and there is no more to check")
+        click.echo("ok     plays a script; nothing else to check")
         return 0
     trial = try_agent(name, settings)
     if trial is None:
@@ -65,7 +65,7 @@ def _show(rows: list[AgentRow]) -> None:
 
 def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:
     if record.outcome is OutcomeKind.COMPLETED and wrote:
-        click.echo("ok     it wrote the file and kept its promise")
+        click.echo("ok     wrote the file and promised completion")
         return 0
     wrong, then = _trouble(record, program)
     click.echo(f"wrong  {wrong}\nnext   {then}")
@@ -73,16 +73,16 @@ def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:
 
 
 def _trouble(record: IterationRecord, program: str) -> tuple[str, str]:
-    """Return what is wrong, and what to do about it."""
+    """Return the problem and the next step."""
     again = f"then: {resume_command()}"
     said = f": {record.reason}" if record.reason else ""
     match record.outcome:
         case OutcomeKind.COMPLETED:
-            return "it promised, but wrote nothing", f"see that it may use its tools, {again}"
+            return "promised completion but wrote no file", f"check that it may use its tools, {again}"
         case OutcomeKind.NO_PROMISE | OutcomeKind.FAILED:
             other = f"spool harness check {record.harness} --model NAME"
-            return f"it ran, but made no promise{said}", f"another model may follow the prompt better: {other}"
+            return f"ran but made no promise{said}", f"another model may follow the prompt better: {other}"
         case OutcomeKind.RATE_LIMITED:
-            return f"{record.outcome}{said}", f"wait until the limit is over, {again}"
+            return f"{record.outcome}{said}", f"wait for the limit to reset, {again}"
         case _:
-            return f"{record.outcome}{said}", f"{worded(record.note) or f'see what {program} says by itself'}, {again}"
+            return f"{record.outcome}{said}", f"{worded(record.note) or f'run {program} directly to see why'}, {again}"

@@ -1,4 +1,4 @@
-"""`--status`, `--add-context` and `--clear-context`: they read or write a small file, and load next to nothing."""
+"""`--status`, `--add-context` and `--clear-context`. They start no loop, so they import little."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +9,8 @@ import click
 from spool.domain.loop import Door, state_path
 
 
-def look_or_steer(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
-    """Do what one of the three options asks for."""
+def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
+    """Handle whichever of the three options was given and return the exit code."""
     if given["status"]:
         from spool.app.loops import report
         from spool.views.loop_status import show_report
@@ -25,5 +25,5 @@ def look_or_steer(door: Door, given: Mapping[str, Any], root: Path, change: str)
         click.echo(f"Cleared the context of {change}.")
     else:
         add_note(state, given["add_context"])
-        click.echo(f"Added to the context of {change}; the next iteration will read it.")
+        click.echo(f"Added to the context of {change}; the next iteration reads it.")
     return 0

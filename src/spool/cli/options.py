@@ -1,4 +1,4 @@
-"""Options that stand in groups in the help, and types that several commands share."""
+"""Grouped options for `--help`, and parameter types that several commands share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class GroupedOption(click.Option):
-    """An option that knows under which heading of the help it stands."""
+    """An option with a heading in the help."""
 
     def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -17,7 +17,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help is grouped and ends with examples."""
+    """A command whose help has grouped options and examples."""
 
     def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,7 +49,7 @@ class Duration(click.ParamType[float]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a duration."""
+        """Parse a duration into seconds."""
         from spool.domain.settings import seconds
 
         try:

@@ -4,11 +4,11 @@ import click
 
 
 @click.command("ps")
-@click.option("--all", "-a", "everything", is_flag=True, help="List finished loops too.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Include finished loops.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def ps(everything: bool, as_json: bool) -> None:
-    """List the loops that run on this machine, of every project and every command."""
+    """List the loops running on this machine, of all projects and commands."""
     from spool.app.loops import known, running
     from spool.views.loop_table import show_loops
 

@@ -1,4 +1,4 @@
-"""`spool ralph`: loop one prompt over a change."""
+"""`spool ralph`: runs one prompt on a change in a loop."""
 
 import sys
 from pathlib import Path
@@ -16,10 +16,10 @@ from spool.cli.loop_options import (
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
-    may_ask,
-    only_looks,
+    may_prompt,
     refuse_contradictions,
     spec_of,
+    starts_no_loop,
     together,
 )
 from spool.cli.options import GroupedCommand, option
@@ -27,14 +27,14 @@ from spool.cli.target import pick_change, resolve, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError
 
-_target = option("Which change")
-_agent = option("Which agent")
-_limits = option("When to stop")
+_target = option("Input")
+_limits = option("Completion and limits")
+_run = option("Run")
 _LARGEST_PROMPT = 16 << 20
 
 _EXAMPLES = (
     'spool ralph "Implement the change" --change 002-01_add-ralph-loop',
-    'spool ralph "Implement the change" -c 2-1 --harness claude --allow-all --max-iterations 10',
+    'spool ralph "Implement the change" -c 2-1 --harness claude --allow-all',
     "spool ralph --prompt-file prompt.md -c add-auth --fail-fast --json",
     "spool ralph --status -c add-auth",
     'spool ralph --add-context "The port is 8080, not 80" -c add-auth',
@@ -44,30 +44,31 @@ _EXAMPLES = (
 @click.command("ralph", cls=GroupedCommand, examples=_EXAMPLES, epilog=EXIT_CODES)
 @click.argument("prompt", nargs=-1)
 @together(TARGET_OPTIONS)
-@_target("--prompt-file", metavar="PATH", help="Read the prompt from a file; - is standard input.")
+@_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
 @together(AGENT_OPTIONS)
-@_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")
 @_limits("--no-max-iterations", is_flag=True, help="No iteration limit.")
-@_limits("--completion-promise", metavar="TEXT", help="What the agent must promise.  [default: COMPLETE]")
-@_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first iteration that fails.")
-@_limits("--error-threshold", type=int, metavar="N", help="Stop after N errors in a row.  [default: 10]")
-@together(TIME_OPTIONS, START_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
+@_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
+@_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
+@_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
+@together(TIME_OPTIONS, START_OPTIONS)
+@_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
-    """Run an agent against a change, iteration after iteration, until it promises completion.
+    """Run an agent on a change in a loop until it promises completion.
 
-    Started again after a crash or Ctrl-C, the same command continues where it was.
+    After a crash or Ctrl-C, run the same command again to continue.
     """
     _refuse_contradictions(prompt, given)
-    if only_looks(given):
-        project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
-        from spool.cli.looking import look_or_steer
+    if starts_no_loop(given):
+        project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
+        from spool.cli.looking import show_or_add_context
 
-        return look_or_steer(Door.RALPH, given, project.root, change_id)
+        return show_or_add_context(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
-    project, change_id = pick_change(given["change"], given["module"], interactive=may_ask(given))
+    project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
     settings = resolve(project.root, _flags(given)).settings
 
     from spool.cli.starting import start
@@ -79,21 +80,21 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
     refuse_contradictions(given)
-    if only_looks(given) and (prompt or given["prompt_file"]):
-        raise UsageError("--status and the context commands take no prompt")
+    if starts_no_loop(given) and (prompt or given["prompt_file"]):
+        raise UsageError("--status and the context options take no prompt")
     if prompt and given["prompt_file"]:
-        raise UsageError("give the prompt or --prompt-file, not both")
+        raise UsageError("a prompt argument and --prompt-file cannot be used together")
     if given["no_max_iterations"] and given["max_iterations"] is not None:
-        raise UsageError("--max-iterations and --no-max-iterations do not go together")
+        raise UsageError("--max-iterations and --no-max-iterations cannot be used together")
     if given["max_iterations"] is not None and given["max_iterations"] < 1:
-        raise UsageError("--max-iterations must be at least 1", hint="--no-max-iterations lifts the limit")
+        raise UsageError("--max-iterations must be at least 1", hint="--no-max-iterations removes the limit")
 
 
 def _user_prompt(words: tuple[str, ...], file: str | None) -> str:
     text = _read_prompt(file) if file is not None else " ".join(words)
     if not text.strip():
-        what = f"{file} is empty" if file is not None else "a prompt is needed"
-        raise UsageError(what, hint='say what to do: spool ralph "Implement the change" --change ID')
+        what = f"{file} is empty" if file is not None else "a prompt is required"
+        raise UsageError(what, hint='for example: spool ralph "Implement the change" --change ID')
     return text
 
 

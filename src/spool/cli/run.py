@@ -1,4 +1,4 @@
-"""`spool run`: walk a change story by story."""
+"""`spool run`: runs a change story by story."""
 
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from spool.cli.loop_options import (
     TARGET_OPTIONS,
     TIME_OPTIONS,
     flag_settings,
-    may_ask,
-    only_looks,
+    may_prompt,
     refuse_contradictions,
     spec_of,
+    starts_no_loop,
     together,
 )
 from spool.cli.options import GroupedCommand, option
@@ -26,11 +26,11 @@ from spool.domain.loop import Door
 from spool.domain.verdict import Status
 from spool.errors import UsageError
 
-_limits = option("When to stop")
-_agent = option("Which agent")
+_limits = option("Completion and limits")
+_run = option("Run")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
-    "spool run add-auth --max-retries 5 --command-timeout 60 --commit-stories",
+    "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
     "spool run --status -c add-auth",
 )
@@ -40,34 +40,35 @@ _EXAMPLES = (
     "run",
     cls=GroupedCommand,
     examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed or retries used up, 2 usage, 130 interrupted.",
+    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)
-@_agent("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@_limits(
+@together(TIME_OPTIONS, START_OPTIONS)
+@_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
-    help="After a stop, continue from the story's checkpoint or from the tree as it is.  [default: revert]",
+    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  [default: revert]",
 )
-@together(TIME_OPTIONS, START_OPTIONS, LOOK_OPTIONS, OUTPUT_OPTIONS)
+@_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
+@together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")
 def run(change_id: str | None, **given: Any) -> int:
-    """Walk a change story by story, with a checkpoint before each and a revert and another attempt after a failure.
+    """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
-    Started again after a crash or Ctrl-C, the same command continues with the story that was running.
+    After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
     """
     refuse_contradictions(given)
     if change_id is not None and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
-    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_ask(given))
-    if only_looks(given):
-        from spool.cli.looking import look_or_steer
+    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_prompt(given))
+    if starts_no_loop(given):
+        from spool.cli.looking import show_or_add_context
 
-        return look_or_steer(Door.RUN, given, project.root, found)
+        return show_or_add_context(Door.RUN, given, project.root, found)
     settings = resolve(project.root, flag_settings(given)).settings
-    if given["on_resume"] is None and may_ask(given):
+    if given["on_resume"] is None and may_prompt(given):
         answer = ask_how_to_resume(project.root, found)
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
 
@@ -79,7 +80,7 @@ def run(change_id: str | None, **given: Any) -> int:
 
 
 def ask_how_to_resume(root: Path, change: str) -> str | None:
-    """Ask what to do with the tree of a story that an earlier run left unfinished, if one did."""
+    """Ask how to resume a story that an earlier run left unfinished; return None if there is none."""
     from spool.app.loops import loop_at
 
     loop = loop_at(root, Door.RUN, change)
@@ -88,9 +89,9 @@ def ask_how_to_resume(root: Path, change: str) -> str | None:
     import questionary
 
     answer = questionary.select(
-        f"An earlier run ended in story {loop.story.id}, {loop.story.title}. Where to continue?",
+        f"An earlier run ended in story {loop.story.id}, {loop.story.title}. Continue",
         choices=[
-            questionary.Choice("from its checkpoint; what was done since is kept aside", value="revert"),
+            questionary.Choice("from its checkpoint; later changes are saved", value="revert"),
             questionary.Choice("from the working tree as it is now", value="keep"),
         ],
     ).ask()

@@ -1,4 +1,4 @@
-"""Starts a loop as the command line asked: here, or in the background."""
+"""Starts a loop in this process or in the background."""
 
 import sys
 from contextlib import suppress
@@ -14,10 +14,10 @@ from spool.views.select import observers_of
 
 
 def start(spec: LoopSpec, *, detach: bool) -> int:
-    """Run a loop here, or start it in the background and say how to watch it; return the exit code."""
+    """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
-    _say_started(in_background(spec).wait())
+    _report_started(in_background(spec).wait())
     return 0
 
 
@@ -25,14 +25,14 @@ def run_here(spec: LoopSpec) -> int:
     """Run a loop in this process and return the exit code."""
     finish = run(spec, observers_of)
     if finish.exit_code is ExitCode.INTERRUPTED:
-        with suppress(OSError):  # the terminal may be what went away
+        with suppress(OSError):  # the terminal may be gone
             click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
     return int(finish.exit_code)
 
 
-def _say_started(loop: LoopSummary) -> None:
+def _report_started(loop: LoopSummary) -> None:
     click.echo(f"Started {loop.change} in the background ({loop.id}, pid {loop.runner.pid}).")
     click.echo(f"  spool attach {loop.id}    watch it")
     click.echo(f"  spool logs -f {loop.id}   read {loop.log}")
-    click.echo(f"  spool stop {loop.id}      end it")
+    click.echo(f"  spool stop {loop.id}      stop it")
     sys.stdout.flush()

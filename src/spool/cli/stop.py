@@ -1,4 +1,4 @@
-"""`spool stop`: stops loops and waits until they are gone."""
+"""`spool stop`: stops loops and waits until they have exited."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from spool.errors import UsageError
 
 @click.command("stop")
 @click.argument("names", metavar="[ID]...", nargs=-1)
-@click.option("--all", "-a", "everything", is_flag=True, help="Stop every loop of this user on this machine.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Stop all your loops on this machine.")
 @click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], everything: bool) -> int:
-    """Stop loops, and wait until their agents are gone. Stopping a loop that has ended is not an error.
+    """Stop loops and wait until their agents have exited.
 
-    An ID is what `spool ps` shows, or the change.
+    ID is an id from `spool ps`, or a change. Stopping a loop that has already ended succeeds.
     """
     if bool(names) == everything:
-        raise UsageError("say which loop to stop, or --all", hint="spool ps lists them")
+        raise UsageError("name a loop to stop, or use --all", hint="spool ps lists them")
     if everything:
         return stop_all(with_runner())
     found = {loop.run_id: loop for loop in map(find_loop, names)}
@@ -28,7 +28,7 @@ def stop(names: tuple[str, ...], everything: bool) -> int:
 
 
 def stop_all(loops: Sequence[LoopSummary]) -> int:
-    """Stop these loops, say what became of each, and return the exit code."""
+    """Stop these loops, report each, and return the exit code."""
     if not loops:
         click.echo("No loop is running.")
         return 0
@@ -41,7 +41,7 @@ def stop_all(loops: Sequence[LoopSummary]) -> int:
 def _report(loop: LoopSummary, *, ended: bool) -> None:
     name = f"{loop.change} ({loop.id})"
     if not ended:
-        click.echo(f"{name} could not be stopped: pid {loop.runner.pid} is still alive", err=True)
+        click.echo(f"cannot stop {name}: pid {loop.runner.pid} is still alive", err=True)
     elif loop.running:
         click.echo(f"Stopped {name}.")
     else:

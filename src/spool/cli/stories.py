@@ -19,7 +19,7 @@ _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def stories(change: str | None, as_json: bool) -> None:
-    """Show the stories and tasks of a change, and which are done."""
+    """Show the stories and tasks of a change and which are done."""
     project, change_id = pick_change(change, None, interactive=sys.stdin.isatty())
     found = read_stories(project, change_id)
     upcoming = found.next

@@ -1,4 +1,4 @@
-"""Finds the change that a person means, and the settings in force for it."""
+"""Resolves the change named on the command line, and its settings."""
 
 import shlex
 import sys
@@ -11,12 +11,12 @@ from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
 from spool.errors import SpoolError, UsageError
 from spool.sources.project import Project, find_project
 
-if TYPE_CHECKING:  # settings are loaded only by commands that need them
+if TYPE_CHECKING:  # only commands that need settings import them
     from spool.domain.settings import Resolved
 
 
 def pick_change(query: str | None, module: str | None, *, interactive: bool) -> tuple[Project, str]:
-    """Return the project and the change that is meant; ask only if somebody is there to answer."""
+    """Return the project and the id of the requested change; prompt for it only if `interactive`."""
     project = find_project(Path.cwd())
     if query is not None:
         change_id = project.resolve(query)
@@ -26,7 +26,7 @@ def pick_change(query: str | None, module: str | None, *, interactive: bool) -> 
     candidates = project.changes() if module is None else project.in_module(module)
     if not candidates:
         where = f"module '{module}'" if module is not None else "this project"
-        raise UsageError(f"there is no active change in {where}", hint=NO_CHANGES_HINT)
+        raise UsageError(f"no active change in {where}", hint=NO_CHANGES_HINT)
     if not interactive:
         raise UsageError(
             "--change is required in non-interactive mode",
@@ -36,7 +36,7 @@ def pick_change(query: str | None, module: str | None, *, interactive: bool) -> 
 
 
 def ask_for_change(candidates: list[ChangeInfo]) -> str:
-    """Let a person pick a change with arrow keys or by typing part of its name."""
+    """Prompt for a change, picked with the arrow keys or by typing part of its name."""
     import questionary
 
     choices = [questionary.Choice(title=_row(info), value=info.id) for info in candidates]
@@ -60,21 +60,21 @@ def _row(info: ChangeInfo) -> str:
 
 
 def resolve(root: Path | None, flags: dict[str, Any]) -> "Resolved":
-    """Return the settings in force, with the origin of each."""
+    """Return the effective settings with the origin of each."""
     from spool.app.settings import resolve_settings
 
     return resolve_settings(root, flags, flag=flag_named)
 
 
 def flag_named(name: str) -> str:
-    """Return the flag as it was typed: --max-cost sets max_cost_usd."""
+    """Return the flag that sets a setting: --max-cost for max_cost_usd."""
     context = click.get_current_context(silent=True)
     params = context.command.params if context else []
     return next((param.opts[0] for param in params if param.name == name), f"--{name.replace('_', '-')}")
 
 
 def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Complete --change in a shell; a failing completion is an empty one."""
+    """Return shell completions for a change; none on error."""
     try:
         return [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
     except (SpoolError, OSError):
@@ -82,6 +82,6 @@ def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def resume_command(picked: str | None = None) -> str:
-    """Return the command line that continues this loop; a change that was picked from a list is named in it."""
+    """Return the command that continues this loop; `picked` is a change chosen at the prompt."""
     words = ["spool", *(word for word in sys.argv[1:] if word != "--fresh")]
     return shlex.join([*words, "--change", picked] if picked else words)

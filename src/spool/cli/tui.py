@@ -1,4 +1,4 @@
-"""`spool tui`: opens the screen."""
+"""`spool tui`: opens the full-screen interface."""
 
 import os
 import sys
@@ -29,10 +29,10 @@ _EXAMPLES = (
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @click.help_option("-h", "--help")
 def tui(change_id: str | None, **given: Any) -> int:
-    """Pick a change, read it, start its loop and watch it, on a full screen.
+    """Pick a change, read it, start its loop and watch it, full screen.
 
-    The flags are the settings that the screen starts with. A loop is a process of its own: it keeps running when
-    the screen is closed, unless you stop it with q.
+    Flags set the initial settings. A loop is a separate process: it keeps running when the screen closes, unless you
+    stop it with q.
     """
     return show(change_id, given)
 
@@ -44,7 +44,7 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     """Open the screen and return the exit code."""
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
-        raise UsageError("the screen needs a terminal", hint="spool run CHANGE does the same work without one")
+        raise UsageError("the screen needs a terminal", hint="without one, use: spool run CHANGE")
     project = find_project(Path.cwd())
     change = project.resolve(query) if query is not None else None
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
@@ -53,7 +53,7 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
 
     from spool.views.terminal_guard import guarded_terminal
 
-    with guarded_terminal():  # before threads start, and before anything is on the screen
+    with guarded_terminal():  # before threads start and before Textual draws
         from spool.app.local_client import LocalClient
         from spool.tui.app import SpoolApp
 
@@ -70,8 +70,7 @@ def _run(app: Any) -> int:
         loop = asyncio.get_running_loop()
 
         def leave(signum: int, _: object) -> None:
-            # A terminal that is gone takes no more output, and the screen may wait for it for ever: then it is the
-            # guard that cleans up.
+            # Writing to a terminal that is gone may block forever; after 2 s exit anyway and let the guard clean up.
             last = threading.Timer(_PATIENCE_S, os._exit, (128 + signum,))
             last.daemon = True
             last.start()

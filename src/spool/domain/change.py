@@ -1,4 +1,4 @@
-"""Changes: the written unit of work, and how a person names one."""
+"""Changes, the written units of work, and how to name one."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"(\d+)-(\d+)(?:_(.+))?")
 
 
 class ChangeInfo(msgspec.Struct, frozen=True):
-    """What a picker needs to know of a change."""
+    """A change as a list shows it."""
 
     id: str
     source: str
@@ -23,7 +23,7 @@ class ChangeInfo(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change as it stands now: its texts, read anew for each iteration."""
+    """The current texts of a change; reread for each iteration."""
 
     id: str
     source: str
@@ -35,17 +35,17 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def check_id(change_id: str) -> str:
-    """Return the id if it can safely name a directory; nothing on disk is touched before this."""
+    """Return the id if it can safely name a directory; call this before touching the disk."""
     if not _SAFE_ID.fullmatch(change_id):
         raise UsageError(
             f"'{one_line(change_id, 60)}' is not a change id",
-            hint="an id is made of letters, digits, '.', '_' and '-', such as 002-01_add-ralph-loop",
+            hint="an id has letters, digits, '.', '_' and '-', for example 002-01_add-ralph-loop",
         )
     return change_id
 
 
 def module_of(change_id: str) -> str | None:
-    """Return the module that a numbered change belongs to: `002` for `002-01_add-ralph-loop`."""
+    """Return the module of a numbered change: `002` for `002-01_add-ralph-loop`."""
     numbered = _NUMBERED.fullmatch(change_id)
     return numbered[1] if numbered else None
 
@@ -56,7 +56,7 @@ def same_module(left: str, right: str) -> bool:
 
 
 def matching(query: str, ids: Iterable[str]) -> list[str]:
-    """Return the ids that a person may mean: the exact one, else by number, by slug, by the start of either."""
+    """Return the ids that match a query: exactly, else by number, by slug, or by the start of either."""
     known = sorted(ids)
     if query in known:
         return [query]
@@ -68,17 +68,17 @@ def matching(query: str, ids: Iterable[str]) -> list[str]:
 
 
 def resolve(query: str, ids: Iterable[str]) -> str:
-    """Return the one id that the query means, or say which there are."""
+    """Return the only id that matches the query, or raise a UsageError that lists the candidates."""
     check_id(query)
     known = sorted(ids)
     found = matching(query, known)
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"'{query}' could mean any of: {', '.join(found)}", hint="give more of the id")
+        raise UsageError(f"'{query}' is ambiguous: {', '.join(found)}", hint="give more of the id")
     if not known:
-        raise UsageError(f"there is no change '{query}', nor any other active change here", hint=NO_CHANGES_HINT)
-    raise UsageError(f"there is no change '{query}'", hint=f"active changes: {', '.join(known)}")
+        raise UsageError(f"no such change: '{query}'; this project has no active changes", hint=NO_CHANGES_HINT)
+    raise UsageError(f"no such change: '{query}'", hint=f"active changes: {', '.join(known)}")
 
 
 NO_CHANGES_HINT = "a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/"

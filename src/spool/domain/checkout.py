@@ -1,4 +1,4 @@
-"""Which working tree a change id means: by its branch, or by the name of its directory."""
+"""Matches working trees to change ids, by branch or by directory name."""
 
 import msgspec
 
@@ -14,17 +14,17 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def branches_for(change_id: str) -> tuple[str, ...]:
-    """Return the branches that a change may be on, the usual one first."""
+    """Return the possible branches of a change, the usual one first."""
     return f"change/{change_id}", change_id, f"feature/{change_id}"
 
 
 def folders_for(change_id: str, repository: str) -> tuple[str, ...]:
-    """Return the names that a change's directory may have, the one that `--create` gives first."""
+    """Return the possible directory names of a change, the default for new ones first."""
     return f"{repository}-wt-{change_id}", f"{repository}-{change_id}", change_id
 
 
 def gives(checkout: Checkout, change_id: str) -> bool:
-    """Whether a working tree is that of a change. The main one is so only by its branch: its name is the project's."""
+    """Whether a working tree belongs to a change. The main one only by branch: its name is the project's."""
     if checkout.branch in branches_for(change_id):
         return True
     name = checkout.path.rstrip("/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What a checkpoint and a discarded attempt are to those who only ask for them."""
+"""Checkpoints and discarded attempts, as values."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A saved working tree, to which the loop can go back."""
+    """A saved working tree that the loop can revert to."""
 
     change: str
     label: str
@@ -14,20 +14,20 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     tree: str
     head: str | None
     warnings: tuple[str, ...] = ()
-    """What could not be saved, for the person to know before the agent starts."""
+    """Files that could not be saved, reported before the agent starts."""
     half_reverted: bool = False
-    """A revert to it was cut short: the tree is a mixture, and only another revert makes it whole."""
+    """Whether a revert to it was interrupted: the tree is then a mixture, and only another revert repairs it."""
 
 
 class Discarded(msgspec.Struct, frozen=True, kw_only=True):
-    """The work that a revert took out of the tree. It is kept, and can be looked at and restored."""
+    """The work that a revert removed from the tree. It is kept and can be restored."""
 
     name: str
     change: str
     label: str
     discarded_at: datetime
     files: int
-    """How many files differed from the tree that took its place."""
+    """The number of files that differed from the restored tree."""
     head: str | None
     warnings: tuple[str, ...] = ()
-    """What the revert left as it was, or could not bring back."""
+    """Files that the revert left unchanged or could not restore."""

@@ -1,4 +1,4 @@
-"""The facts that a runner emits. Everything a person sees is a view of them."""
+"""The events that a runner emits. All views are built from them."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from spool.domain.verdict import Limits, Status
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Base of the events: the journal fills in when, in which order and in which run one happened."""
+    """Base of the events; the journal fills in the time, the sequence number and the run."""
 
     at: datetime | None = None
     seq: int = 0
@@ -19,7 +19,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
-    """A runner has begun, or goes on with, a loop."""
+    """A runner has started or continued a loop."""
 
     schema: int = SCHEMA
     change: str
@@ -27,28 +27,28 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     model: str | None
     limits: Limits
     iteration: int
-    """The number of iterations that earlier runs have made."""
+    """The number of iterations in earlier runs."""
 
 
 class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):
-    """An agent is about to be started."""
+    """An agent is about to start."""
 
     iteration: int
     run_iteration: int
     max_iterations: int | None
     prompt: str
-    """Path of the file that holds exactly what the agent gets."""
+    """Path of the file with the exact prompt."""
 
 
 class AgentEvent(_Event, frozen=True, kw_only=True, tag="AgentEvent"):
-    """Something the agent said or did."""
+    """A stream event of the agent."""
 
     iteration: int
     event: StreamEvent
 
 
 class StoryProgress(_Event, frozen=True, kw_only=True, tag="StoryProgress"):
-    """Work on a story begins, or begins again."""
+    """An attempt at a story starts."""
 
     story_id: str
     title: str
@@ -60,7 +60,7 @@ class StoryProgress(_Event, frozen=True, kw_only=True, tag="StoryProgress"):
 
 
 class StoryEvent(_Event, frozen=True, kw_only=True, tag="StoryEvent"):
-    """Something the agent said or did for a story; nothing is cut."""
+    """A stream event of the agent during a story, uncut."""
 
     story_id: str
     iteration: int
@@ -68,19 +68,19 @@ class StoryEvent(_Event, frozen=True, kw_only=True, tag="StoryEvent"):
 
 
 class CheckpointSaved(_Event, frozen=True, kw_only=True, tag="CheckpointSaved"):
-    """The working tree is saved, and can be brought back."""
+    """The working tree is saved and can be restored."""
 
     story_id: str
     tree: str
 
 
 class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):
-    """The working tree is as it was before the attempt; what that one did is kept under a name."""
+    """The working tree is back at its checkpoint; the discarded work is kept under a name."""
 
     story_id: str
     kept_as: str
     resumed: bool = False
-    """Whether an earlier run left the tree so; a person may have worked in it since."""
+    """Whether an earlier run left the tree; a person may have edited it since."""
 
 
 class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDropped"):
@@ -90,7 +90,7 @@ class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDroppe
 
 
 class Retrying(_Event, frozen=True, kw_only=True, tag="Retrying"):
-    """The story is tried again."""
+    """The story is about to be retried."""
 
     story_id: str
     attempt: int
@@ -107,13 +107,13 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
-    """An iteration is over and on disk."""
+    """An iteration has ended and is recorded."""
 
     record: IterationRecord
 
 
 class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
-    """The loop waits: for a rate limit, or between errors."""
+    """The loop is waiting for a rate limit or pausing after errors."""
 
     seconds: float
     until: datetime
@@ -121,15 +121,15 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
 
 
 class Warned(_Event, frozen=True, kw_only=True, tag="Warning"):
-    """Something a person should know, though the loop continues."""
+    """A warning; the loop continues."""
 
     message: str
     hint: str = ""
-    """What to do about it: a value of `errors.Hint`, or words."""
+    """The next step: a value of `errors.Hint`, or text."""
 
 
 class StopRequested(_Event, frozen=True, kw_only=True, tag="StopRequested"):
-    """Somebody asked the loop to stop."""
+    """A stop of the loop was requested."""
 
     by: str
     forced: bool = False
@@ -143,7 +143,7 @@ class Complete(_Event, frozen=True, kw_only=True, tag="Complete"):
 
 
 class Error(_Event, frozen=True, kw_only=True, tag="Error"):
-    """The loop ends without its work being done."""
+    """The loop ends with its work unfinished."""
 
     reason: str
     story_id: str | None = None
@@ -152,7 +152,7 @@ class Error(_Event, frozen=True, kw_only=True, tag="Error"):
 
 
 class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
-    """The runner is about to leave; always the last event of a run."""
+    """The runner is about to exit; always the last event of a run."""
 
     status: Status
     reason: str

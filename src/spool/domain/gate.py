@@ -1,4 +1,4 @@
-"""What a check after a claim of "done" found."""
+"""The results of the checks after a claim of completion."""
 
 import msgspec
 
@@ -9,11 +9,11 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     passed: bool
     why: str
-    """What it found, in one line."""
+    """The finding, in one line."""
     tell_agent: str = ""
-    """What the next prompt says about it, where the gate refused."""
+    """Text for the next prompt, if the gate refused."""
 
 
 def refusal(results: tuple[GateResult, ...]) -> GateResult | None:
-    """Return the gate that refused, if one did."""
+    """Return the first gate that refused, or None."""
     return next((result for result in results if not result.passed), None)

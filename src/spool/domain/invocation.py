@@ -1,4 +1,4 @@
-"""What a harness is asked for, and what it wants run."""
+"""The request to a harness, and the command that it returns."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person should know of a harness before using it."""
+    """The features and installation of a harness."""
 
     program: str
     install: str
@@ -15,19 +15,19 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     json: bool = False
     cost: bool = False
     allow_all: bool = True
-    """Whether there is something to allow: pi and aider never ask."""
+    """Whether it asks for permissions; pi and aider never do."""
     resume: bool = False
-    """Whether it can go on with an earlier conversation of its own."""
+    """Whether it can continue an earlier conversation."""
     reads_prompt: bool = True
-    """Whether what it does depends on what it is asked; a script's does not."""
+    """Whether it acts on its prompt; a script does not."""
     question_tool: str = ""
-    """The tool by which this agent asks a person, if it has one; the prompt forbids it by name."""
+    """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
     leavings: tuple[str, ...] = ()
-    """Files that the CLI itself leaves in the working tree; they are not progress."""
+    """Files that the CLI itself leaves in the working tree, which do not count as progress."""
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of an agent, in terms that every harness understands."""
+    """One run of an agent, in terms common to all harnesses."""
 
     prompt_path: str
     directory: str
@@ -35,23 +35,23 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     allow_all: bool = False
     is_root: bool = False
     session: str = ""
-    """The agent's own conversation to go on with; empty for a fresh start."""
+    """The agent's conversation to continue; empty for a new one."""
     side_path: str = ""
-    """Where the agent may put what does not go through its output."""
+    """Path of the agent's side file."""
 
 
 class Stdin(StrEnum):
-    """What the agent finds on its standard input. It is never left open: three agents hang on that."""
+    """The agent's standard input. It is never left open: three agents hang on that."""
 
     PROMPT = "prompt"
     NOTHING = "nothing"
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a harness wants run."""
+    """The command to run for an agent."""
 
     argv: tuple[str, ...]
     stdin: Stdin = Stdin.PROMPT
     env: Mapping[str, str] = {}
     side_file: str = ""
-    """A file that the agent writes besides its output; the decoder gets to read it at the end."""
+    """A file that the agent writes besides its output; the decoder reads it at the end."""

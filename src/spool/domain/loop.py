@@ -1,4 +1,4 @@
-"""Where a loop stands, as one value: `LoopSummary` answers every front door, the registry and JSON alike."""
+"""The status of a loop as one value: all commands, the registry and JSON use `LoopSummary`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,12 +10,12 @@ from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
 
 SCHEMA = 1
-"""Version of everything that Spool writes. A reader refuses a newer one instead of guessing."""
-DIED = "its runner died; the same command continues from here"
+"""Version of all files that Spool writes. A reader refuses a newer one."""
+DIED = "its runner died; run the same command to continue"
 
 
 class Door(StrEnum):
-    """The command that drives a loop; its loops live in a folder of that name."""
+    """The command that drives a loop; the folder of its loops has the same name."""
 
     RALPH = "ralph"
     RUN = "run"
@@ -23,7 +23,7 @@ class Door(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a running loop is doing now."""
+    """The current activity of a running loop."""
 
     STARTING = "starting"
     PREPARING = "preparing"
@@ -55,7 +55,7 @@ class StoryState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Due(StrEnum):
-    """What a verdict asked of the working tree and is not done yet."""
+    """The work that a verdict requires on the tree and that is not done yet."""
 
     NOTHING = ""
     REVERT = "revert"
@@ -65,7 +65,7 @@ class Due(StrEnum):
 
 
 class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A plan's memory. It is saved with the loop, so that a run killed anywhere continues exactly where it was."""
+    """A plan's memory. It is saved with the loop, so that a killed run continues exactly where it stopped."""
 
     story: StoryState | None = None
     retries: int = 0
@@ -76,11 +76,11 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why the agent's last COMPLETE did not count, for the next prompt."""
     due: Due = Due.NOTHING
     idle: int = 0
-    """Iterations in a row without progress."""
+    """Consecutive iterations without progress."""
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a loop has used, and of how much; None is unknown or unlimited."""
+    """A loop's usage and limits; None means unknown or unlimited."""
 
     iterations: int
     max_iterations: int | None
@@ -91,7 +91,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The account of one run of a loop."""
+    """One run of a loop."""
 
     schema: int = SCHEMA
     run_id: str
@@ -108,28 +108,28 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The loop's state folder."""
     task: str = ""
     criterion: str = ""
-    """What makes a loop of `wt-loop` done."""
+    """The criterion of a worktree loop."""
     done_command: str = ""
     harness: str = ""
     model: str | None = None
     terminal: str = ""
-    """Where it shows itself: a terminal's name, `tmux:SESSION`, or empty for the terminal it was typed in."""
+    """A terminal's name, `tmux:SESSION`, or empty for the terminal that started it."""
     terminal_pid: int = 0
     log: str | None = None
-    """The file that holds what the terminal showed."""
+    """The file with the terminal output."""
     status: Status = Status.RUNNING
     reason: str = ""
     phase: Phase | None = None
     phase_since: datetime | None = None
     waiting_until: datetime | None = None
     iteration: int = 0
-    """The last iteration that has begun, counted over the loop's life."""
+    """The last iteration started, counted over all runs."""
     run_iteration: int = 0
     """The same, counted in this run."""
     limits: Limits = Limits()
     memory: PlanState = PlanState()
     usage: Usage = Usage()
-    """What all iterations of this loop used together."""
+    """The total usage of all iterations of this loop."""
     runner: Runner
     started_at: datetime
     updated_at: datetime
@@ -147,7 +147,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def running(self) -> bool:
-        """Whether the loop runs; only a settled summary knows."""
+        """Whether the loop is running; reliable only on a settled summary."""
         return self.status is Status.RUNNING
 
     @property
@@ -157,7 +157,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def capacity(self) -> Capacity:
-        """What the loop has used, and of how much."""
+        """The loop's usage and limits."""
         return Capacity(
             iterations=self.run_iteration,
             max_iterations=self.limits.max_iterations,
@@ -168,12 +168,12 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def age_s(self, now: datetime) -> float:
-        """Return how long it has been running, or ran."""
+        """Return the duration of the run so far, in seconds."""
         return round(max(0.0, ((self.ended_at or now) - self.started_at).total_seconds()), 3)
 
 
 def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = None) -> LoopSummary:
-    """Return a summary as a reader must see it: a loop whose runner died is stopped, whatever was written last."""
+    """Return a summary corrected for its runner: a loop whose runner died is stopped, whatever was saved last."""
     if summary.status is not Status.RUNNING:
         return msgspec.structs.replace(
             summary, phase=None, waiting_until=None, ended_at=summary.ended_at or summary.updated_at
@@ -191,12 +191,12 @@ def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = N
 
 
 def summarized(loop: LoopSummary) -> LoopSummary:
-    """Return the summary alone, without what a runner's state adds to it."""
+    """Return only the summary part of a runner's state."""
     return LoopSummary(**{name: getattr(loop, name) for name in LoopSummary.__struct_fields__})
 
 
 def pick_latest(summaries: Sequence[LoopSummary]) -> LoopSummary | None:
-    """Return the loop that runs, else the one that was active last."""
+    """Return the running loop, else the one active last."""
     return max(summaries, key=lambda one: (one.running, one.updated_at), default=None)
 
 

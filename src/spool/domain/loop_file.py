@@ -1,4 +1,4 @@
-"""`.claude/loop-state.json`: a loop of `wt-loop` as other tools read it."""
+"""The format of `.claude/loop-state.json`: a worktree loop, for other tools."""
 
 from datetime import datetime
 
@@ -18,11 +18,11 @@ class LoopIteration(msgspec.Struct, frozen=True, kw_only=True):
     started: datetime
     ended: datetime
     exit_reason: str
-    """`finished` where the agent ended by itself, else what ended it: `timeout`, `interrupted`, `harness error` …"""
+    """`finished` if the agent exited on its own, else what ended it: `timeout`, `interrupted`, `harness error` …"""
     commits: tuple[str, ...] = ()
-    """The commits made in this iteration, the oldest first."""
+    """The commits made in this iteration, oldest first."""
     done_check: bool | None = None
-    """Whether the loop was done after it; None where nothing was checked."""
+    """Whether the loop was done after it; None if not checked."""
     done_reason: str = ""
     progress: bool | None = None
     changed_files: int | None = None
@@ -30,11 +30,11 @@ class LoopIteration(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     """In US dollars."""
     log: str = ""
-    """What the agent printed, byte for byte."""
+    """Path of the agent's raw output."""
 
 
 class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a loop in a worktree stands."""
+    """The status of a worktree loop."""
 
     schema: int = SCHEMA
     change_id: str
@@ -42,13 +42,13 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     done_criteria: Criterion
     done_command: str | None = None
     max_iterations: int | None = None
-    """The limit of this run; None: unlimited."""
+    """The limit of this run; None means unlimited."""
     current_iteration: int = 0
-    """The last iteration that has begun, counted over the loop's life."""
+    """The last iteration started, counted over all runs."""
     run_iteration: int = 0
     """The same, counted in this run."""
     stall_iterations: int = 0
-    """Iterations without progress after which the loop is stuck; 0: never."""
+    """Iterations without progress after which the loop is stuck; 0 disables."""
     token_budget: int = 0
     cost_budget: float = 0.0
     status: Status
@@ -72,7 +72,7 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def iteration_of(record: IterationRecord, criterion: str) -> LoopIteration:
-    """Return an iteration of the history in the words of this file."""
+    """Convert a record of the history to this format."""
     gates = (check_promise(record.as_outcome()),) if criterion == Criterion.PROMISE else record.gates
     return LoopIteration(
         n=record.iteration,
@@ -91,7 +91,7 @@ def iteration_of(record: IterationRecord, criterion: str) -> LoopIteration:
 
 
 def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopFile:
-    """Return a loop in the words of this file."""
+    """Convert a loop to this format."""
     return LoopFile(
         change_id=loop.change,
         task=loop.task,

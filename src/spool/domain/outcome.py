@@ -1,4 +1,4 @@
-"""What happened in an iteration: facts in, one typed outcome out."""
+"""Classifies the facts of an iteration into one outcome."""
 
 import signal
 from enum import StrEnum
@@ -27,7 +27,7 @@ class OutcomeKind(StrEnum):
 
 
 class StopCause(StrEnum):
-    """Why the runner told the agent to stop."""
+    """Why the runner stopped the agent."""
 
     PERSON = "person"
     WALL = "wall"
@@ -37,16 +37,16 @@ class StopCause(StrEnum):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine saw of one iteration, before anything is decided."""
+    """The engine's observations of one iteration."""
 
     exit_code: int | None
     reading: PromiseReading = PromiseReading()
     stopped: StopCause | None = None
     stopped_by: str = ""
-    """Who asked, where a person did."""
+    """The source of a person's request."""
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
-    """Set while the agent was itself waiting for a rate limit when it ended."""
+    """Set if the agent was waiting for a rate limit when it ended."""
     denied: tuple[str, ...] = ()
     changed_files: int | None = None
     truncated: bool = False
@@ -55,9 +55,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: str = ""
     duration_s: float = 0.0
     strays: int = 0
-    """Processes that the agent left behind and that were ended with it."""
+    """The number of leftover processes that were ended."""
     left: tuple[int, ...] = ()
-    """Processes that it left behind and that cannot be ended."""
+    """The leftover processes that cannot be ended."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened, in one word and one reason."""
+    """The kind of an iteration's end, and the reason."""
 
     kind: OutcomeKind
     reason: str = ""
@@ -81,7 +81,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether this counts towards too many errors in a row: the agent could not do its work."""
+        """Whether this counts towards the error threshold: the agent could not do its work."""
         return self.kind in _ERRORS
 
 
@@ -102,7 +102,7 @@ _STOPPED = {
 
 
 def classify(facts: Facts) -> Outcome:
-    """Return the outcome that the facts add up to. The exit code says little, so it comes last."""
+    """Return the outcome of the facts. The exit code is least reliable, so it is checked last."""
     if facts.stopped in (StopCause.WALL, StopCause.IDLE) and facts.rate_limited_retry_s is not None:
         waited = Failure(message="was still waiting for a rate limit", retry_after_s=facts.rate_limited_retry_s)
         return _rate_limited(facts, waited)
@@ -116,7 +116,7 @@ def classify(facts: Facts) -> Outcome:
     if facts.denied and not facts.changed_files:
         return Outcome(
             kind=OutcomeKind.PERMISSION_DENIED,
-            reason=f"was refused {_listed(facts.denied)}",
+            reason=f"was denied {_listed(facts.denied)}",
             exit_code=facts.exit_code,
             note=Hint.ALLOW_ALL,
         )
@@ -132,7 +132,7 @@ def classify(facts: Facts) -> Outcome:
 
 def _judge_promise(facts: Facts) -> Outcome:
     kept = facts.reading.kept
-    note = "" if facts.stopped is None else "did not exit after its promise and was ended"
+    note = "" if facts.stopped is None else "did not exit after its promise and was stopped"
     if kept is not None and kept.claim is Claim.COMPLETE:
         return Outcome(kind=OutcomeKind.COMPLETED, exit_code=facts.exit_code, note=note)
     if kept is not None:
@@ -159,11 +159,11 @@ def _rate_limited(facts: Facts, failure: Failure) -> Outcome:
 
 
 def _exit_words(facts: Facts) -> str:
-    said = f": {facts.stderr_tail}" if facts.stderr_tail else ""
+    detail = f": {facts.stderr_tail}" if facts.stderr_tail else ""
     code = facts.exit_code
     if code is not None and code < 0:
-        return f"was ended by {_signal_name(-code)}{said}"
-    return f"exited with code {code}{said}"
+        return f"was killed by {_signal_name(-code)}{detail}"
+    return f"exited with code {code}{detail}"
 
 
 def _signal_name(number: int) -> str:

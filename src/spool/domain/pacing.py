@@ -1,16 +1,16 @@
-"""How long to wait before the next try. A strategy returns seconds and does no waiting."""
+"""Computes the pause before the next iteration, in seconds. Nothing here waits."""
 
 from collections.abc import Callable
 
 PAUSE_FROM = 3
-"""Errors in a row before the loop pauses at all: one or two are ordinary."""
+"""Consecutive errors before the first pause: one or two are normal."""
 
 LONGEST_WAIT_S = 6 * 3_600.0
-"""However far away a reset is said to be, look again after this time."""
+"""Try again after this time, however far away the reported reset is."""
 
 
 def error_pause_s(errors_in_row: int, *, base_s: float, longest_s: float = 60.0) -> float:
-    """Return the pause after so many failed iterations in a row: growing from the third on."""
+    """Return the pause after consecutive failed iterations: it doubles from the third on."""
     if errors_in_row < PAUSE_FROM:
         return 0.0
     return float(min(longest_s, base_s * 2 ** min(errors_in_row - PAUSE_FROM, 30)))
@@ -26,9 +26,9 @@ def rate_limit_wait_s(
     base_s: float = 30.0,
     longest_s: float = 3_600.0,
 ) -> float:
-    """Return how long to wait for a rate limit: until its reset where the agent told it, else longer each time.
+    """Return how long to wait for a rate limit: until its reset if the agent reported one, else doubling.
 
-    `jitter` gives a number from 0 to 1; loops that were limited together must not come back together.
+    `jitter` returns a number from 0 to 1, so that loops limited together do not all retry together.
     """
     spread = 1.0 + 0.1 * jitter()
     if resets_at is not None and resets_at > now:

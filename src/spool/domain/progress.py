@@ -1,4 +1,4 @@
-"""A loop's figures, folded from its events, for every view. Small, whatever the agent prints."""
+"""Folds a loop's events into figures for the views. Its size does not grow with the agent's output."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ from spool.domain.stream import Done, Usage
 from spool.domain.verdict import Status
 
 WHOLE = ""
-"""The id of the only story of a loop without stories, such as `spool ralph`."""
+"""The id of the only story of a loop without stories."""
 _FILES = 2_000
 _CHARTED = 60
 _WARNINGS = 20
 
 
 class Mark(Enum):
-    """Where a story stands."""
+    """The state of a story."""
 
     WAITING = auto()
     RUNNING = auto()
@@ -45,7 +45,7 @@ class Mark(Enum):
 
 @dataclass
 class Attempt:
-    """One try at a story."""
+    """One attempt at a story."""
 
     iteration: int
     number: int
@@ -56,7 +56,7 @@ class Attempt:
     began_at: datetime | None = None
 
     def lasts_s(self, now: datetime) -> float:
-        """Return how long it has lasted so far."""
+        """Return its duration so far, in seconds."""
         return max(0.0, (now - self.began_at).total_seconds()) if self.began_at else 0.0
 
 
@@ -72,26 +72,26 @@ class StoryView:
     seconds: float = 0.0
     files: set[str] = field(default_factory=set)
     seen: int = 0
-    """How many events belong to it."""
+    """The number of its events."""
     since: str = ""
     """The tree of its checkpoint."""
     until: str = ""
-    """The tree of the next story's checkpoint, once there is one."""
+    """The tree of the next story's checkpoint, once saved."""
 
     def spent_s(self, now: datetime) -> float:
-        """Return how long it was worked on, an attempt that still runs included."""
+        """Return the time spent on it in seconds, including a running attempt."""
         runs = bool(self.attempts) and not self.attempts[-1].outcome
         return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
 
     @property
     def iteration(self) -> int | None:
-        """The latest iteration that worked on it."""
+        """Its latest iteration."""
         return self.attempts[-1].iteration if self.attempts else None
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What one iteration took, for the charts."""
+    """The time and usage of one iteration, for the charts."""
 
     seconds: float
     tokens: int
@@ -104,7 +104,7 @@ class LoopProgress:
     def __init__(self, change: str, *, whole: bool = False) -> None:
         self.change = change
         self._whole = whole
-        """Whether the loop works on the change as a whole, without stories."""
+        """Whether the loop has no stories."""
         self.harness = ""
         self.model: str | None = None
         self.stories: dict[str, StoryView] = {}
@@ -126,18 +126,18 @@ class LoopProgress:
         self._listed: tuple[tuple[str, str, bool], ...] = ()
 
     def elapsed_s(self, now: datetime) -> float:
-        """Return how long the loop has run, earlier runs and all."""
+        """Return the loop's running time in seconds, including earlier runs."""
         if self.started_at is None:
             return 0.0
         return self._earlier_s + max(0.0, ((self.ended_at or now) - self.started_at).total_seconds())
 
     @property
     def completed(self) -> int:
-        """How many stories are done."""
+        """The number of finished stories."""
         return sum(story.mark is Mark.DONE for story in self.stories.values())
 
     def know(self, stories: StoryList) -> bool:
-        """Learn which stories there are, in their order; return whether that was news."""
+        """Update the list of stories, in order; return whether it changed."""
         listed = tuple((story.id, story.title, story.complete) for story in stories.stories)
         if listed == self._listed:
             return False
@@ -150,11 +150,11 @@ class LoopProgress:
             if story_id != self.current and (complete or story.mark is Mark.DONE):
                 story.mark = Mark.DONE if complete else Mark.WAITING
             self.stories[story_id] = story
-        self.stories.update((name, one) for name, one in known.items() if one.seen)  # what happened, happened
+        self.stories.update((name, one) for name, one in known.items() if one.seen)  # removed stories with events stay
         return True
 
     def fold(self, event: Event) -> StoryView:
-        """Take in one event and return the story that it belongs to."""
+        """Apply one event and return its story."""
         match event:
             case StoryEvent() | AgentEvent():
                 if isinstance(event.event, Done):
@@ -193,7 +193,7 @@ class LoopProgress:
     def _begin(self, event: RunStarted) -> None:
         self.harness, self.model = event.harness, event.model
         self.iteration = event.iteration
-        if self._heard_at is not None:  # a run that was killed ended with its last event
+        if self._heard_at is not None:  # a killed run ended with its last event
             self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
         self.ended = self.error = self.waiting = None
@@ -248,7 +248,7 @@ class LoopProgress:
                 story.mark = Mark.FAILED if event.status is Status.STUCK else Mark.WAITING
 
     def close(self, at: datetime | None = None) -> None:
-        """End the account: a killed runner wrote no end, and ended now or with its last event."""
+        """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
         self.ended_at, self.waiting = at or self._heard_at, None
@@ -266,7 +266,7 @@ class LoopProgress:
         return found
 
     def _story(self) -> StoryView:
-        """Return the story that events without a name of their own belong to."""
+        """Return the story of events that name none."""
         if self.current is None:
             return self._named(WHOLE, "The whole change")
         return self._named(self.current, "")

@@ -1,4 +1,4 @@
-"""What a person can set, and where each value came from."""
+"""The settings, their checks, and the origin of each value."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ TABLES = "harnesses"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every setting with its default. Times are in seconds; 0 lifts a limit."""
+    """All settings with their defaults. Times are in seconds; 0 disables a limit."""
 
     harness: str = "opencode"
     model: str | None = None
@@ -42,31 +42,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
     terminal: str | tuple[str, ...] = ""
-    """The terminal that `wt-loop` opens: a name, or the words of a command with {command} in it."""
+    """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
     keep_open: bool = True
-    """Whether a window stays when its loop has ended by itself, so that a person can read the end."""
+    """Whether a window stays open after its loop ends on its own, so that a person can read the result."""
     stall_iterations: int = 3
     max_tokens: int = 0
     max_cost_usd: float = 0.0
     done_command_timeout: float = 900.0
     worktree_copy: tuple[str, ...] = (".env*",)
-    """Files that `wt-loop start --create` copies into a new worktree, though git does not track them."""
+    """Untracked files to copy into a new worktree."""
     worktree_setup: str = ""
-    """A command of the user's that is run in a new worktree."""
+    """A command to run in a new worktree."""
     harnesses: dict[str, dict[str, Any]] = {}
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """Settings from one place."""
+    """Settings from one origin."""
 
     origin: str
-    """A file, or the flag or variable that sets one setting and names it; nothing for a form on the screen."""
+    """A file, or the flag or variable of a single setting; empty for a form on the screen."""
     values: Mapping[str, Any]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The settings in force, and the origin of each."""
+    """The effective settings, and the origin of each."""
 
     settings: Settings
     origins: dict[str, str]
@@ -78,7 +78,7 @@ NAMES = tuple(name for name in _TYPES if name != TABLES)
 
 
 def merge(layers: list[Layer]) -> Resolved:
-    """Lay settings over each other, the last layer on top, and check the result."""
+    """Merge the layers, later ones overriding earlier ones, and check the result."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(_TYPES, "default")
     for layer in layers:
@@ -91,21 +91,21 @@ def merge(layers: list[Layer]) -> Resolved:
 
 
 def seconds(raw: object) -> float:
-    """Read a duration: a number of seconds, or `90s`, `30m`, `2h`."""
+    """Parse a duration into seconds: a number, or `90s`, `30m`, `2h`."""
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         number = float(raw)
     else:
         found = _DURATION.fullmatch(str(raw).strip().lower())
         if not found:
-            raise ValueError(f"'{one_line(str(raw), 40)}' is not a duration such as 90, 30s, 15m or 2h")
+            raise ValueError(f"'{one_line(str(raw), 40)}' is not a duration like 90, 30s, 15m or 2h")
         number = float(found[1]) * _UNITS[found[2]]
     if not 0 <= number < 1e9:
-        raise ValueError("a duration is neither negative nor endless")
+        raise ValueError("a duration must be from 0 to 1e9 s")
     return number
 
 
 def _named(name: str, origin: str) -> str:
-    """Name a setting for a person, once: a flag or a variable says which setting it is, a file or a form does not."""
+    """Return how messages name a setting: by its flag or variable, else by its file and name."""
     if origin.startswith(("--", "SPOOL_")):
         return origin
     return f"{origin}: {name}" if origin else name.replace("_", " ")
@@ -129,9 +129,9 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
     if name not in _TYPES:
         near = get_close_matches(name, _TYPES, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
-        raise UsageError(f"{layer.origin} sets '{one_line(name, 60)}', which is no setting", hint=hint)
+        raise UsageError(f"unknown setting '{one_line(name, 60)}' in {layer.origin}", hint=hint)
     try:
-        if name == "model" and raw == "":  # no model, whatever a layer below says
+        if name == "model" and raw == "":  # unsets the model of earlier layers
             return None
         if name in DURATIONS:
             return seconds(raw)
@@ -141,14 +141,14 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return _whole(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        raise UsageError(f"{_named(name, layer.origin)} is wrong: {error}") from None
+        raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None
 
 
 def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
     try:
         added = msgspec.convert(raw, dict[str, dict[str, Any]])
     except msgspec.ValidationError as error:
-        raise UsageError(f"{layer.origin}: [{TABLES}] is wrong: {error}") from None
+        raise UsageError(f"{layer.origin}: [{TABLES}] is invalid: {error}") from None
     return {**values.get(TABLES, {}), **added}
 
 
@@ -170,8 +170,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         if getattr(settings, name) < 0:
             refuse(name, "cannot be negative")
     if settings.max_iterations and settings.min_iterations > settings.max_iterations:
-        flag = origins["max_iterations"] == "--max-iterations"
-        most = "--max-iterations" if flag else "max_iterations"
+        origin = origins["max_iterations"]
+        most = origin if origin.startswith("--") else "max_iterations"
         refuse("min_iterations", f"is more than {most} ({settings.max_iterations})")
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
@@ -179,6 +179,6 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     if not promise.strip():
         refuse("completion_promise", "cannot be empty")
     if "<" in promise or ">" in promise:
-        refuse("completion_promise", "cannot contain '<' or '>': it is written between tags")
+        refuse("completion_promise", "cannot contain '<' or '>': it goes between tags")
     if " ".join(promise.split()).partition(":")[0] == "FAILED":
-        refuse("completion_promise", "cannot be FAILED: that is how an agent says that it gave up")
+        refuse("completion_promise", "cannot be FAILED: an agent prints that when it gives up")

@@ -1,4 +1,4 @@
-"""Everything that starts a loop, as a value: here, in the background, in a terminal, from the screen."""
+"""The specification of a loop to start, as a value."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from spool.domain.verdict import Limits
 
 
 class Show(StrEnum):
-    """How much of a running loop is shown."""
+    """The output of a running loop."""
 
     STREAM = "stream"
     RESULTS = "results"
@@ -20,7 +20,7 @@ class Show(StrEnum):
 
 
 class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a person asked for, with every setting resolved."""
+    """A requested loop, with all settings resolved."""
 
     schema: int = SCHEMA
     run_id: str
@@ -30,19 +30,19 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The directory that holds the change."""
     settings: Settings
     task: str = ""
-    """The prompt of `ralph`, or the task of `wt-loop`."""
+    """The user's prompt, or the task of a worktree loop."""
     criterion: Criterion = Criterion.PROMISE
     done_command: str = ""
     fresh: bool = False
-    """Set earlier history aside and begin at iteration 1."""
+    """Whether to set earlier history aside and start at iteration 1."""
     show: Show = Show.STREAM
     verbose: bool = False
     listed: bool = True
     """Whether the registry lists the run."""
     terminal: str = ""
-    """Where the run shows itself, if not in the terminal that it was typed in."""
+    """The terminal of the run, if not the one that started it."""
     log: str = ""
-    """The file that gets what is shown."""
+    """The file for the output."""
     again: str = ""
     """The command line that continues the loop."""
 
@@ -53,7 +53,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> Limits:
-        """When the loop ends though its work is not done."""
+        """The limits at which the loop ends with its work unfinished."""
         settings = self.settings
         match self.door:
             case Door.RUN:
@@ -61,7 +61,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
             case Door.RALPH:
                 return _limits(settings)
             case Door.WORKTREE:
-                # A manual loop never gives up by itself, though its pauses after errors grow.
+                # A manual loop never gives up, but its pauses after errors grow.
                 manual = self.criterion is Criterion.MANUAL
                 return msgspec.structs.replace(
                     _limits(settings),

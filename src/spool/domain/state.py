@@ -1,4 +1,4 @@
-"""What a loop keeps on disk: its current state, and one record per iteration."""
+"""A loop's state on disk, and one record per iteration."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from spool.domain.verdict import Status
 
 
 class InFlight(msgspec.Struct, frozen=True, kw_only=True):
-    """An iteration that has begun. It is on disk before the agent is, so that no crash can lose it."""
+    """An iteration that has started. It is saved before the agent starts, so that no crash can lose it."""
 
     iteration: int
     run_id: str
@@ -25,7 +25,7 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What one iteration changed in the working tree."""
+    """The changes of one iteration in the working tree."""
 
     count: int
     files: tuple[str, ...] = ()
@@ -50,40 +50,40 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     retry_after_s: float | None = None
     resets_at: float | None = None
-    """When a rate limit ends, as far as the agent said."""
+    """When a rate limit ends, if the agent reported it."""
     completion_found: bool = False
     refused: Refusal | None = None
     """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
     gates: tuple[GateResult, ...] = ()
-    """What the gates found, where done was claimed."""
+    """The results of the gates, if completion was claimed."""
     changed_files: int | None = None
-    """How many files this iteration changed; None without git."""
+    """The number of files changed; None without git."""
     files: tuple[str, ...] = ()
     insertions: int = 0
     deletions: int = 0
     usage: Usage = Usage()
     commit: str | None = None
-    """The commit that Spool made of this iteration's work."""
+    """Spool's commit of this iteration's work."""
     commits: tuple[str, ...] = ()
-    """The commits that HEAD gained during this iteration, oldest first."""
+    """The commits added to HEAD during this iteration, oldest first."""
     progress: bool | None = None
-    """Whether the iteration got anywhere; None where that is not measured."""
+    """Whether the iteration made progress; None if not measured."""
     story_id: str | None = None
     attempt: int | None = None
     session: str = ""
-    """The agent's own name for the conversation."""
+    """The agent's id of the conversation."""
     log: str = ""
 
     @property
     def changes(self) -> Changes | None:
-        """What this iteration changed; None without git."""
+        """The changes of this iteration; None without git."""
         if self.changed_files is None:
             return None
         return Changes(count=self.changed_files, files=self.files, insertions=self.insertions, deletions=self.deletions)
 
     def as_outcome(self) -> Outcome:
-        """Return the outcome that was recorded."""
+        """Return the recorded outcome."""
         return Outcome(
             kind=self.outcome,
             reason=self.reason,
@@ -96,16 +96,16 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopState(LoopSummary, frozen=True, kw_only=True):
-    """state.json: the loop's summary, with what only its runner needs."""
+    """The contents of state.json: the loop's summary, and fields for its runner only."""
 
     completion_promise: str = "COMPLETE"
     journal_offset: int = 0
-    """Where this run begins in the journal."""
+    """The offset of this run in the journal."""
     in_flight: InFlight | None = None
 
 
 def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime) -> IterationRecord | None:
-    """Return the record of the iteration at which a runner died, if one did: interrupted, unless it was just over."""
+    """Return the record of the iteration in flight, if any: as recorded last, else as interrupted."""
     begun = state.in_flight
     if begun is None:
         return None
@@ -115,9 +115,9 @@ def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime)
 
 
 def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: int = 0) -> LoopState:
-    """Return a new run's state, continued from where an earlier run left the loop.
+    """Return a new run's state, continued from an earlier run.
 
-    A run that was killed or stopped continues with its attempt; after any other end, limits count anew. An iteration
+    A run that was killed or stopped continues with its attempt; after any other end, limits start over. An iteration
     that was in flight stays so until the new run has judged it.
     """
     kept = earlier is not None and earlier.status in (Status.RUNNING, Status.STOPPED)
@@ -131,7 +131,7 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:
-    """Return the record of an iteration that was cut short: never a success, never lost."""
+    """Return the record of an interrupted iteration: never a success, never lost."""
     return IterationRecord(
         iteration=begun.iteration,
         run_id=begun.run_id,

@@ -1,4 +1,4 @@
-"""Stories: the steps of a change, read from its tasks.md in either of the two formats."""
+"""Stories, the steps of a change, parsed from either format of tasks.md."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _SCENARIO = re.compile(r"^####\s+Scenario:\s*(.*)$")
 
 
 class StoryTask(msgspec.Struct, frozen=True):
-    """One task of a story: its box, and what the enhanced format says about it."""
+    """One task of a story: its box, and the fields of the enhanced format."""
 
     id: str
     text: str
@@ -25,7 +25,7 @@ class StoryTask(msgspec.Struct, frozen=True):
 
     @property
     def open(self) -> bool:
-        """Whether it waits for the agent."""
+        """Whether it is left for the agent."""
         return self.mark == " "
 
     @property
@@ -44,12 +44,12 @@ class Story(msgspec.Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing in it waits for the agent."""
+        """Whether it has no open task."""
         return not any(task.open for task in self.tasks)
 
     @property
     def open(self) -> tuple[StoryTask, ...]:
-        """The tasks that wait for the agent."""
+        """The tasks left for the agent."""
         return tuple(task for task in self.tasks if task.open)
 
 
@@ -60,28 +60,28 @@ class StoryList(msgspec.Struct, frozen=True):
 
     @property
     def completed(self) -> int:
-        """How many are complete."""
+        """The number of complete stories."""
         return sum(story.complete for story in self.stories)
 
     @property
     def next(self) -> Story | None:
-        """The first incomplete story whose dependencies are met; in a circle of them, simply the first."""
+        """The first incomplete story whose dependencies are met; if they are circular, the first."""
         waiting = [story for story in self.stories if not story.complete]
         unmet = {story.id for story in waiting}
         ready = (story for story in waiting if unmet.isdisjoint(story.depends_on))
         return next(ready, waiting[0] if waiting else None)
 
     def find(self, story_id: str) -> Story | None:
-        """Return the story of that id."""
+        """Return the story with this id, or None."""
         return next((story for story in self.stories if story.id == story_id), None)
 
     def position(self, story: Story) -> int:
-        """Return which one it is, counted from 1."""
+        """Return its position, counted from 1."""
         return next(number for number, other in enumerate(self.stories, 1) if other.id == story.id)
 
 
 def parse_stories(text: str) -> StoryList:
-    """Read the stories of a tasks.md: its `## Wave N` sections, else its `##` groups, else all of it as one."""
+    """Parse the stories of a tasks.md: its `## Wave N` sections, else its `##` groups, else all of it as one."""
     tasks = parse_tasks(text)
     if any(task.heading for task in tasks.tasks):
         return StoryList(tuple(_waves(tasks)))
@@ -101,7 +101,7 @@ def _groups(tasks: TaskList) -> Iterator[Story]:
 
 
 def _free(wanted: str, taken: set[str]) -> str:
-    """Return an id that no story has yet; people number two groups alike."""
+    """Return an unused story id; people give two groups the same number."""
     story_id, number = wanted, 2
     while story_id in taken:
         story_id, number = f"{wanted}-{number}", number + 1
@@ -140,7 +140,7 @@ def _headed_task(task: Task) -> StoryTask:
 
 
 def missing_from(now: StoryList, before: StoryList) -> str:
-    """Return the first story or task that was there before and is no longer: nothing gets done by being deleted."""
+    """Return the first story or task in `before` but not in `now`, or nothing; deleting work is not doing it."""
     for story in before.stories:
         found = now.find(story.id)
         if found is None:

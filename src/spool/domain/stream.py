@@ -1,4 +1,4 @@
-"""The small set of events that every agent's output is translated into."""
+"""The stream events that the output of every agent is decoded into."""
 
 from enum import StrEnum
 from typing import TypeVar
@@ -9,7 +9,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent says it used; None where it does not tell. Cached tokens are not part of `tokens_in`."""
+    """The usage that an agent reported; None if it did not. `tokens_in` excludes cached tokens."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -28,7 +28,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def tokens(self) -> int | None:
-        """All tokens that were not read from a cache."""
+        """All tokens not read from a cache."""
         return _add(self.tokens_in, self.tokens_out)
 
 
@@ -39,7 +39,7 @@ def _add(left: _Number | None, right: _Number | None) -> _Number | None:
 
 
 class ErrorKind(StrEnum):
-    """What an agent's error is about; the loop treats each kind in its own way."""
+    """The kind of an agent's error; the loop handles each differently."""
 
     API = "api"
     AUTH = "auth"
@@ -49,17 +49,17 @@ class ErrorKind(StrEnum):
 
 
 class _StreamEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
-    """Base of the stream events: only a shared wire format, no behaviour."""
+    """Base of the stream events: a shared wire format without behaviour."""
 
 
 class Message(_StreamEvent, frozen=True, kw_only=True, tag="message"):
-    """Text that the assistant itself wrote. A partial one goes on in the next event."""
+    """Text by the assistant itself. A partial message continues in the next event."""
 
     text: str
     partial: bool = False
     subagent: bool = False
     stray: bool = False
-    """Plain text between an agent's JSON events: shown as its words, but a hook or a tool may have printed it."""
+    """Whether it is plain text between JSON events: shown as the agent's, but a hook or a tool may have printed it."""
 
 
 class ToolUse(_StreamEvent, frozen=True, kw_only=True, tag="tool_use"):
@@ -72,7 +72,7 @@ class ToolUse(_StreamEvent, frozen=True, kw_only=True, tag="tool_use"):
 
 
 class ToolResult(_StreamEvent, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool answered."""
+    """A tool returned."""
 
     output: str = ""
     call_id: str = ""
@@ -80,7 +80,7 @@ class ToolResult(_StreamEvent, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class Retry(_StreamEvent, frozen=True, kw_only=True, tag="retry"):
-    """The agent itself waits and tries again, because of a rate limit or another passing fault."""
+    """The agent itself waits and retries, because of a rate limit or another transient error."""
 
     message: str = ""
     attempt: int | None = None
@@ -89,16 +89,16 @@ class Retry(_StreamEvent, frozen=True, kw_only=True, tag="retry"):
 
 
 class Denied(_StreamEvent, frozen=True, kw_only=True, tag="denied"):
-    """The agent was refused a tool because nobody was there to allow it."""
+    """The agent was denied a tool, because no person was there to allow it."""
 
     tool: str
     summary: str = ""
     withheld: bool = False
-    """Guessed: no tool that edits was used, and this agent gets none unless all is allowed."""
+    """Whether it is a guess: no editing tool was used, and this agent has none unless all tools are allowed."""
 
 
 class Failure(_StreamEvent, frozen=True, kw_only=True, tag="error"):
-    """The agent could not go on, in its own words."""
+    """The agent could not continue, in its own words."""
 
     message: str
     error: ErrorKind = ErrorKind.API
@@ -106,11 +106,11 @@ class Failure(_StreamEvent, frozen=True, kw_only=True, tag="error"):
     retry_after_s: float | None = None
     resets_at: float | None = None
     hint: str = ""
-    """What a person can do about it."""
+    """The next step for a person."""
 
 
 class Done(_StreamEvent, frozen=True, kw_only=True, tag="done"):
-    """The agent's final answer, with what it used."""
+    """The agent's final answer and usage."""
 
     content: str = ""
     usage: Usage = Usage()

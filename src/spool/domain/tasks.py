@@ -1,6 +1,6 @@
-"""Reads tasks.md: which boxes there are, and which are ticked.
+"""Parses the boxes of tasks.md.
 
-Two formats are known. In the plain one a task is `- [ ] 1.1 text` under a `##` group. In the enhanced one it is a
+There are two formats. In the plain one a task is `- [ ] 1.1 text` under a `##` group. In the enhanced one it is a
 section `### Task 1.1: name` with bold fields, whose Status is the box: `- **Status**: [ ] pending`.
 """
 
@@ -17,14 +17,14 @@ _TASK_HEADING = re.compile(r"Task[ \t]+(.+)", re.IGNORECASE)
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One box of a task list: `x` done, space open, `?` a person's, `-` and `~` shelved."""
+    """One box of a task list: `x` done, space open, `?` for a person, `-` and `~` shelved."""
 
     text: str
     mark: str
     line: int
     group: str = ""
     heading: str = ""
-    """The name of the `### Task` section that the box is the Status of."""
+    """The name of the `### Task` section whose Status is this box."""
     details: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -34,7 +34,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def open(self) -> bool:
-        """Whether the box waits for the agent: neither ticked, nor a person's, nor shelved."""
+        """Whether the box is left for the agent: not ticked, not for a person, not shelved."""
         return self.mark == " "
 
 
@@ -43,26 +43,26 @@ class TaskList(msgspec.Struct, frozen=True):
 
     tasks: tuple[Task, ...] = ()
     notes: dict[str, str] = {}
-    """What a group says it depends on."""
+    """The dependencies of each group, as written."""
 
     @property
     def open(self) -> tuple[Task, ...]:
-        """The boxes that wait for the agent."""
+        """The boxes left for the agent."""
         return tuple(task for task in self.tasks if task.open)
 
     @property
     def done_count(self) -> int:
-        """How many boxes are ticked."""
+        """The number of ticked boxes."""
         return sum(task.done for task in self.tasks)
 
     @property
     def complete(self) -> bool:
-        """Whether the work is done: there is a box, and none is open. A list without a box is not done."""
+        """Whether the work is done: some box is ticked and none is open."""
         return any(task.done for task in self.tasks) and not self.open
 
 
 def parse_tasks(text: str) -> TaskList:
-    """Read the boxes of a tasks.md. Boxes inside a fence do not count, unless the fence never closes."""
+    """Parse the boxes of a tasks.md. Boxes inside a fence do not count, unless the fence never closes."""
     lines = text.removeprefix("\ufeff").splitlines()
     fenced = _fenced_lines(lines)
     reading = _Reading()
@@ -74,7 +74,7 @@ def parse_tasks(text: str) -> TaskList:
 
 
 class _Reading:
-    """Where in the file the reader is: in which group, and in which task's section."""
+    """The parser's position: its group and its task section."""
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []
@@ -85,7 +85,7 @@ class _Reading:
         self._details: list[tuple[str, str]] = []
 
     def take(self, number: int, line: str) -> None:
-        """Read one line."""
+        """Parse one line."""
         if heading := _HEADING.match(line):
             self._enter(number, len(heading[1]), heading[2])
         elif field := _FIELD.match(line):
@@ -98,7 +98,7 @@ class _Reading:
             self._details[-1] = (name, f"{value}\n{line.strip()}".strip())
 
     def close_section(self) -> None:
-        """End a `### Task` section: its Status is its box; without one it is open."""
+        """End a `### Task` section: its Status is its box; without a Status it is open."""
         if self._section:
             mark, line = self._status
             self.tasks.append(

@@ -1,13 +1,13 @@
-"""Agent output is data: what is shown, quoted or searched is cleaned of everything that could act on a terminal."""
+"""Cleans agent output of everything that could act on a terminal, before it is shown, quoted or searched."""
 
 import re
 
-# CSI; the strings OSC, DCS, SOS, PM and APC; two-byte escapes. A string that never ends eats the rest of its line.
+# CSI; the strings OSC, DCS, SOS, PM and APC; two-byte escapes. An unterminated string extends to the end of its line.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\|(?=\n)|\Z)|[ -/]*[0-~])")
 _ESCAPES_WITHIN = re.compile(_ESCAPES.pattern.replace(r"|\Z", ""))
-"""The same in a piece after which more text comes: there no string ends because the piece does."""
-# C0 without tab and newline, DEL, C1, and the bidirectional controls that make text read otherwise than it is.
-# The 8-bit C1 introducers go alone: text encoded twice is full of them, and what follows is no sequence.
+"""The same for a chunk that more text follows: the end of the chunk does not end a string."""
+# C0 without tab and newline, DEL, C1, and the bidirectional controls, which reorder text visually.
+# Only the 8-bit C1 introducers themselves are removed: they are common in doubly encoded text, without a sequence.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile(r"\r+\n?")
 _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)|\r+)\Z")
@@ -15,7 +15,7 @@ _HOLD = 1 << 16
 
 
 def clean(text: str) -> str:
-    """Return text without escape sequences and control characters; tabs stay, and every line ends with a newline."""
+    """Return text without escape sequences and control characters; keep tabs, and end every line with a newline."""
     return _cleaned(text, _ESCAPES)
 
 
@@ -26,13 +26,13 @@ def _cleaned(text: str, escapes: re.Pattern[str]) -> str:
 
 
 class Cleaner:
-    """Cleans text that comes in pieces, as if it came whole: an escape may be cut in two."""
+    """Cleans text that arrives in chunks, even if an escape is split between two."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Take the next piece; return what is certain."""
+        """Add a chunk and return the text that is certain."""
         text = self._held + text
         certain = len(text)
         if "\x1b" in text or text.endswith("\r"):
@@ -49,13 +49,13 @@ class Cleaner:
 
 def one_line(text: str, limit: int = 200) -> str:
     """Return cleaned text on one line, cut at limit characters."""
-    # Only the head can be shown, so only the head is worth cleaning: a reason may be a megabyte.
+    # Clean only the head, as only the head is shown: a reason may be a megabyte.
     words = " ".join(clean(text[: limit * 20]).split())
     return words if len(words) <= limit else words[: limit - 1] + "…"
 
 
 def capped(text: str, limit: int) -> str:
-    """Return cleaned text of at most limit characters, saying how much is missing."""
+    """Return cleaned text of at most limit characters, followed by the number of omitted ones."""
     cleaned = clean(text)
     if len(cleaned) <= limit:
         return cleaned
@@ -63,7 +63,7 @@ def capped(text: str, limit: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as a Markdown block quote, so that nothing in it can pass for an instruction of ours."""
+    """Return text as a Markdown block quote, so that none of it reads as our own instruction."""
     return "\n".join(f"> {line}" for line in text.splitlines()) or "> "
 
 

@@ -1,4 +1,4 @@
-"""What the loop decides after an iteration. Pure: every scenario of the specification is one row of a table test."""
+"""Decides what follows an iteration. Pure: each scenario of the specification is one row of a table test."""
 
 from collections.abc import Callable
 from enum import IntEnum, StrEnum
@@ -14,7 +14,7 @@ from spool.domain.text import counted, quoted
 
 
 class Status(StrEnum):
-    """Where a loop stands."""
+    """The status of a loop."""
 
     RUNNING = "running"
     DONE = "done"
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class ExitCode(IntEnum):
-    """What the command tells the shell."""
+    """The exit codes of the commands."""
 
     COMPLETE = 0
     FAILED = 1
@@ -34,23 +34,23 @@ class ExitCode(IntEnum):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When a loop ends though its work is not done. Iterations and errors count per run, budgets per loop."""
+    """The limits at which a loop ends unfinished. Iterations and errors count per run, budgets per loop."""
 
     min_iterations: int = 1
     max_iterations: int | None = 50
     error_threshold: int = 10
     error_pause_s: float = 1.0
     rate_limit_pause_s: float = 30.0
-    """The first wait for a rate limit without a known end; it doubles each time. With 0 the loop ends."""
+    """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
     fail_fast: bool = False
     stall: int = 0
-    """Iterations in a row without progress; 0 lifts this limit and the next two."""
+    """Consecutive iterations without progress; 0 disables this limit and the next two."""
     max_tokens: int = 0
     max_cost_usd: float = 0.0
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """How far this run has come, the iteration that just ended included."""
+    """The counts of this run, including the iteration that just ended."""
 
     run_iterations: int
     errors_in_row: int = 0
@@ -58,13 +58,13 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Continue(msgspec.Struct, frozen=True):
-    """Go on with the next iteration, after a pause."""
+    """Continue with the next iteration, after a pause."""
 
     pause_s: float = 0.0
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Wait out a rate limit; the iteration is not spent."""
+    """Wait for a rate limit; the iteration does not count."""
 
     seconds: float
     reason: str
@@ -79,7 +79,7 @@ class Finish(msgspec.Struct, frozen=True):
 
 
 class NextStory(msgspec.Struct, frozen=True):
-    """The story is done: drop its checkpoint and go on with the next."""
+    """Drop the checkpoint of a finished story and continue with the next."""
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -95,26 +95,26 @@ class Retry(msgspec.Struct, frozen=True):
 
 Verdict = Continue | Wait | Finish | NextStory | Retry
 UNSEEN = (OutcomeKind.INTERRUPTED, OutcomeKind.RATE_LIMITED)
-"""Outcomes after which nothing is checked: the agent did not get to do its work."""
+"""Outcomes that are not checked, because the agent could not do its work."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan judges: how an iteration ended, and what was found out about it."""
+    """The input of a plan's judgement: how an iteration ended, and what was found."""
 
     outcome: Outcome
     gates: tuple[GateResult, ...] = ()
     progress: bool | None = None
     used: Usage = Usage()
-    """What all iterations of the loop used together."""
+    """The total usage of all iterations of the loop."""
 
     @property
     def accepted(self) -> bool:
-        """Whether gates ran, and each of them passed."""
+        """Whether gates ran and all of them passed."""
         return bool(self.gates) and all(gate.passed for gate in self.gates)
 
 
 def advance(tally: Tally, outcome: Outcome) -> Tally:
-    """Count an iteration that has just ended. A rate limit spends none and breaks no row of errors."""
+    """Count an iteration that just ended. A rate limit counts as none and does not reset the errors."""
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return msgspec.structs.replace(tally, waits_in_row=tally.waits_in_row + 1)
     errors = tally.errors_in_row + 1 if outcome.is_error else 0
@@ -126,7 +126,7 @@ def judge_prompt(
 ) -> Verdict:
     """Decide what follows an iteration of `spool ralph` or `wt-loop`.
 
-    `done` says why the work is done, if it is; `idle` counts the iterations in a row without progress.
+    `done` is the reason why the work is done, or empty; `idle` counts consecutive iterations without progress.
     """
     outcome = ended.outcome
     if outcome.kind is OutcomeKind.INTERRUPTED:
@@ -176,7 +176,7 @@ def judge_story(
     retry = Retry(because, retry=retries + 1, max_retries=max_retries)
     if claimed and refused:
         return msgspec.structs.replace(retry, refusal=refused.tell_agent, keep=True)
-    # Only the agent's own words are passed on; a crash or silence is retried without additional context.
+    # Pass on only the agent's own words; retry a crash or silence without additional context.
     if outcome.kind is OutcomeKind.FAILED:
         return msgspec.structs.replace(retry, own_words=outcome.reason)
     if outcome.refused is None:
@@ -192,7 +192,7 @@ def refusal_words(refused: Refusal) -> str:
 
 
 def over_budget(limits: Limits, used: Usage) -> str:
-    """Return which budget is used up, or nothing."""
+    """Return which budget is used up, or an empty string."""
     if limits.max_tokens and (used.tokens or 0) >= limits.max_tokens:
         return f"the budget of {limits.max_tokens} tokens is used up"
     if limits.max_cost_usd and (used.cost_usd or 0.0) >= limits.max_cost_usd:
@@ -215,5 +215,5 @@ def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter:
 
 
 def _words(outcome: Outcome) -> str:
-    said = f"{outcome.kind}: {outcome.reason}" if outcome.reason else str(outcome.kind)
-    return said if outcome.is_error or outcome.exit_code in (0, None) else f"{said} (exit code {outcome.exit_code})"
+    text = f"{outcome.kind}: {outcome.reason}" if outcome.reason else str(outcome.kind)
+    return text if outcome.is_error or outcome.exit_code in (0, None) else f"{text} (exit code {outcome.exit_code})"

@@ -1,1 +1,1 @@
-"""The loop: gathers facts, asks for a verdict, acts on it. What it needs of the machine comes in through `ports`."""
+"""The loop: gathers facts, asks for a verdict and acts on it. It reaches the machine only through `ports`."""

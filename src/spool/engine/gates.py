@@ -1,4 +1,4 @@
-"""Gates: checks that Spool runs itself when done is claimed."""
+"""Gates: checks that Spool runs when the agent claims completion."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -8,19 +8,19 @@ from spool.domain.gate import GateResult
 from spool.domain.story import StoryList, missing_from
 from spool.errors import ChangeError
 
-BY_HAND = "a person said that it is done"
+BY_HAND = "marked as done by a person"
 
 
 class Gate(Protocol):
     """One check."""
 
     async def check(self) -> GateResult:
-        """Run the check and return what it found."""
+        """Run the check and return its result."""
         ...
 
 
 async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
-    """Run gates in order; after the first that refuses, the rest are not run."""
+    """Run gates in order, up to the first that refuses."""
     results: list[GateResult] = []
     for gate in gates:
         results.append(await gate.check())
@@ -30,14 +30,14 @@ async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
 
 
 class StoryBoxes:
-    """Passes when every box of the next story is ticked. A box that is gone is an error: deleting is not doing."""
+    """Passes when all boxes of the next story are ticked. A deleted box is an error, not a finished task."""
 
     def __init__(self, known: StoryList, read: Callable[[], Awaitable[StoryList]]) -> None:
         self._known = known
         self._read = read
 
     async def check(self) -> GateResult:
-        """Compare the story with the one that the agent was given."""
+        """Compare the story with the one given to the agent."""
         now = await self._read()
         if gone := missing_from(now, self._known):
             raise ChangeError(f"the agent removed {gone} from tasks.md")
@@ -45,7 +45,7 @@ class StoryBoxes:
         story = now.find(worked_on.id) if worked_on else None
         still_open = ", ".join(task.id for task in story.open) if story else ""
         if not still_open:
-            return GateResult(name="tasks", passed=True, why="every box is ticked")
+            return GateResult(name="tasks", passed=True, why="all boxes are ticked")
         return GateResult(
             name="tasks",
             passed=False,
@@ -55,7 +55,7 @@ class StoryBoxes:
 
 
 class TaskList:
-    """Passes when no box of tasks.md is open."""
+    """Passes when no box in tasks.md is open."""
 
     def __init__(self, read: Callable[[], Awaitable[str | None]]) -> None:
         self._read = read
@@ -66,7 +66,7 @@ class TaskList:
 
 
 class Command:
-    """Passes when a command of the user's succeeds."""
+    """Passes when the user's command succeeds."""
 
     def __init__(self, command: str, run: Callable[[str], Awaitable[int | None]]) -> None:
         self._command = command
@@ -78,11 +78,11 @@ class Command:
 
 
 class ByHand:
-    """Passes when a person said that the work is done."""
+    """Passes when a person marked the work as done."""
 
     def __init__(self, *, done: bool) -> None:
         self._done = done
 
     async def check(self) -> GateResult:
-        """Return the person's word."""
+        """Return whether a person marked it."""
         return GateResult(name="manual", passed=self._done, why=BY_HAND if self._done else "a person decides")

@@ -1,4 +1,4 @@
-"""One iteration: starts an agent, follows what it prints, ends it when it must end, and records what happened."""
+"""Runs one iteration: starts an agent, reads its output, stops it at its limits, and records the outcome."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -29,11 +29,11 @@ from spool.errors import CommandError, Hint
 
 TICK_S = 0.25
 _READ_TURN = 8 << 20
-"""Bytes read before other tasks get a turn, so that a stop is seen while an agent prints gigabytes."""
+"""Bytes read before other tasks run, so that a stop is noticed while an agent prints gigabytes."""
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long an agent may take, and how much it may print."""
+    """An agent's limits on time and output."""
 
     iteration_s: float | None = 7_200.0
     idle_s: float | None = 1_800.0
@@ -42,14 +42,14 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcript:
-    """Turns an agent's output into events, and keeps the few facts that the outcome needs."""
+    """Decodes an agent's output into events and keeps the facts that the outcome needs."""
 
     def __init__(
-        self, decoder: Decoder, reader: PromiseReader, tell: Callable[[StreamEvent], None], *, allow_all: bool = False
+        self, decoder: Decoder, reader: PromiseReader, report: Callable[[StreamEvent], None], *, allow_all: bool = False
     ) -> None:
         self._decoder = decoder
         self._reader = reader
-        self._tell = tell
+        self._report = report
         self._allow_all = allow_all
         self._spoke = False
         self.usage = Usage()
@@ -60,15 +60,15 @@ class Transcript:
         self.reader_closed = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next piece of output."""
+        """Decode the next chunk of output."""
         self._take(self._decoder.feed(chunk))
 
     def pause(self) -> None:
-        """The agent is silent for now."""
+        """Decode what is certain while the agent is silent."""
         self._take(self._decoder.pause())
 
     def finish(self, stderr: str, side: str = "") -> None:
-        """The output is over."""
+        """Decode the rest after the last chunk."""
         self._take(self._decoder.finish(stderr, side))
         if self.failure is not None:
             incomplete = self.failure.error is ErrorKind.INCOMPLETE
@@ -76,11 +76,11 @@ class Transcript:
 
     @property
     def promised(self) -> bool:
-        """Whether a promise stands now."""
+        """Whether the output so far ends in a valid promise."""
         return self._reader.current().kept is not None
 
     def disbelieve(self, why: str) -> None:
-        """Take no promise from now on, and none that was made before."""
+        """Refuse all promises, earlier and later."""
         self._reader.end_message()
         self._reader.veto(why)
         self.reader_closed = True
@@ -90,7 +90,7 @@ class Transcript:
             if isinstance(event, Denied) and event.withheld and self._allow_all:
                 continue
             self._note(event)
-            self._tell(event)
+            self._report(event)
 
     def _note(self, event: StreamEvent) -> None:
         match event:
@@ -113,7 +113,7 @@ class Transcript:
                     self._reader.end_message()
             case ToolResult() | Message() | ToolUse() | Retry():
                 pass
-        # What an agent says once it is told to stop does not undo that it was waiting: aider prints "^C again to exit".
+        # Output after a stop request does not clear a rate limit: aider prints "^C again to exit".
         if not self.reader_closed:
             match event:
                 case Retry(rate_limited=True):
@@ -123,7 +123,7 @@ class Transcript:
 
 
 class Watch:
-    """Counts an agent's time in ticks, so that a suspended machine or a stopped runner causes no instant timeout."""
+    """Counts an agent's time in ticks, so that suspending the machine or the runner causes no timeout."""
 
     def __init__(self, patience: Patience, clock: Clock) -> None:
         self._patience = patience
@@ -133,7 +133,7 @@ class Watch:
         self.elapsed_s = 0.0
 
     def tick(self, *, heard: bool) -> None:
-        """Note the time that has passed since the last tick; a gap counts as two ticks at most."""
+        """Add the time since the last tick; a gap counts as two ticks at most."""
         now = self._clock.monotonic()
         passed = min(max(0.0, now - self._last), 2 * TICK_S)
         self._last = now
@@ -142,11 +142,11 @@ class Watch:
 
     @property
     def quiet(self) -> bool:
-        """Whether the agent has been silent for a moment."""
+        """Whether the agent has been silent for at least one tick."""
         return self._quiet_s >= TICK_S
 
     def verdict(self, *, promised: bool, printed: int) -> StopCause | None:
-        """Return why the agent must end now, if it must."""
+        """Return why the agent must stop now, or None."""
         if self._patience.output_bytes and printed > self._patience.output_bytes:
             return StopCause.OUTPUT
         if promised and self._quiet_s >= self._patience.promise_grace_s:
@@ -159,7 +159,7 @@ class Watch:
 
 
 class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration, as a value: what to ask of which agent, and how long to wait for it."""
+    """The input of one iteration: the prompt, the agent's options and its limits."""
 
     begun: InFlight
     prompt: str
@@ -169,14 +169,14 @@ class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
     allow_all: bool = False
     is_root: bool = False
     session: str = ""
-    """The agent's own conversation to continue; empty for a fresh start."""
+    """The agent's conversation to continue; empty for a new one."""
 
 
 async def iterate(
-    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, tell: Callable[[StreamEvent], None]
+    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, report: Callable[[StreamEvent], None]
 ) -> IterationRecord:
-    """Run one agent to its end and return the record of it; what it said goes to `tell` as it comes."""
-    facts = await _run_agent(request, harness, ports, stop, tell)
+    """Run one agent to its end and return its record; pass each stream event to `report` as it arrives."""
+    facts = await _run_agent(request, harness, ports, stop, report)
     changes = await _changes(harness, ports, stop)
     outcome = classify(msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count))
     _warn_of_trouble(facts, outcome, ports.emit)
@@ -211,7 +211,7 @@ async def iterate(
 
 
 async def _changes(harness: Harness, ports: Ports, stop: Stop) -> Changes | None:
-    """Ask git what changed; a failure costs a warning, not the iteration."""
+    """Return the changes that git reports; on failure, warn and return None."""
     try:
         return await stop.obeyed(ports.worktree.changes(harness.traits.leavings))
     except CommandError as error:
@@ -221,19 +221,19 @@ async def _changes(harness: Harness, ports: Ports, stop: Stop) -> Changes | None
 
 def _warn_of_trouble(facts: Facts, outcome: Outcome, emit: Emit) -> None:
     if facts.denied and outcome.kind is not OutcomeKind.PERMISSION_DENIED:
-        refused = ", ".join(sorted(set(facts.denied)))
-        emit(Warned(message=f"the agent was refused {refused}", hint=Hint.ALLOW_ALL))
+        denied = ", ".join(sorted(set(facts.denied)))
+        emit(Warned(message=f"the agent was denied {denied}", hint=Hint.ALLOW_ALL))
     if facts.left:
         left = ", ".join(map(str, facts.left))
-        emit(Warned(message=f"processes of the agent cannot be ended (do they run as another user?): {left}"))
+        emit(Warned(message=f"cannot stop processes of the agent (running as another user?): {left}"))
 
 
 async def _run_agent(
-    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, tell: Callable[[StreamEvent], None]
+    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, report: Callable[[StreamEvent], None]
 ) -> Facts:
     agents, clock, iteration = ports.agents, ports.clock, request.begun.iteration
     reader = PromiseReader(request.promise, prompt=request.prompt)
-    transcript = Transcript(harness.decoder(), reader, tell, allow_all=request.allow_all)
+    transcript = Transcript(harness.decoder(), reader, report, allow_all=request.allow_all)
     invocation = harness.invoke(
         AgentRequest(
             prompt_path=agents.prompt_path(iteration),
@@ -281,7 +281,7 @@ def _last_line(stderr: str) -> str:
 async def _follow(
     agent: Agent, transcript: Transcript, watch: Watch, stop: Stop, wake: asyncio.Event
 ) -> StopCause | None:
-    """Read until the agent is gone; return why it was told to stop, if it was."""
+    """Read until the agent has exited; return why we stopped it, if we did."""
     stopped: StopCause | None = None
     seen = 0
     while not agent.exited:
@@ -305,7 +305,7 @@ def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, stop: Stop) -
     cause = StopCause.PERSON if stop.requested else watch.verdict(promised=promised, printed=agent.bytes_seen)
     if cause is None:
         return None
-    # claude, told to stop in the middle of a tool call, promised COMPLETE in 7 of 8 runs.
+    # claude, when stopped in the middle of a tool call, promised COMPLETE in 7 of 8 runs.
     if cause is not StopCause.PROMISED:
         transcript.disbelieve("made after the agent was told to stop")
     agent.stop()
@@ -313,7 +313,7 @@ def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, stop: Stop) -
 
 
 def _read_turn(agent: Agent, transcript: Transcript) -> bool:
-    """Read what is available, up to a turn's worth; return whether there may be more."""
+    """Read available output, up to 8 MiB; return whether there may be more."""
     taken = 0
     while taken < _READ_TURN:
         chunk = agent.read()
@@ -325,7 +325,7 @@ def _read_turn(agent: Agent, transcript: Transcript) -> bool:
 
 
 async def _drain(agent: Agent, transcript: Transcript, stop: Stop) -> bool:
-    """Read what is left, but not a gigabyte of it against a stop; return whether all was read."""
+    """Read the remaining output unless a stop is requested; return whether all was read."""
     while _read_turn(agent, transcript):
         if stop.requested:
             return False

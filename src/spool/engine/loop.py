@@ -1,7 +1,7 @@
-"""The loop: iteration after iteration, until the verdict says that it is over.
+"""Runs iterations until a verdict ends the loop.
 
-Facts, decision and effect stay apart: `iteration` gathers facts, `domain.outcome` names them, the plan's judgement
-decides, and this module acts on it at once. What a verdict asks of the tree is on disk as due before it is done.
+Facts, decision and effect are separate: `iteration` gathers facts, `domain.outcome` classifies them, the plan decides,
+and this module acts on the verdict. Work on the tree is saved as due before it is done.
 """
 
 from collections.abc import Coroutine
@@ -56,7 +56,7 @@ _WAIT_SLICE_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Agency:
-    """Which agent is used, and how."""
+    """The agent of a loop and its options."""
 
     harness: Harness
     directory: str
@@ -66,7 +66,7 @@ class Agency:
     is_root: bool = False
     auto_commit: bool = False
     resume: bool = False
-    """Whether the agent continues its own conversation instead of starting afresh."""
+    """Whether the agent continues its conversation instead of starting a new one."""
     session: str = ""
     """The conversation of an earlier run."""
 
@@ -96,7 +96,7 @@ class Loop:
         self._session = agency.session
 
     async def run(self) -> Finish:
-        """Run to the end; whatever the end is, it is on disk and in the journal."""
+        """Run to the end, and write the end to disk and to the journal."""
         self._save(status=Status.RUNNING, phase=Phase.STARTING)
         self._ports.emit(
             RunStarted(
@@ -111,16 +111,16 @@ class Loop:
             try:
                 finish = self._plan.conclude(await self._iterate())
             except (SpoolError, OSError) as error:
-                with suppress(SpoolError, OSError):  # a full disk may be what brought us here
+                with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED)
                 raise
         await self._close(finish)
         return finish
 
     def abandon(self, why: str, status: Status) -> None:
-        """End the run after an error of ours: what was in flight is interrupted, and a person can read why.
+        """End the run after an internal error, and record the iteration in flight as interrupted.
 
-        If the error came while an end was written, nobody knows how much of it is on disk: the next run looks.
+        If writing an end failed, how much of it is on disk is unknown; the next run checks.
         """
         begun = self._state.in_flight
         if begun is not None and begun.iteration != self._closing:
@@ -136,7 +136,7 @@ class Loop:
         return ended or self._stopped()
 
     async def _resume(self) -> Finish | None:
-        """Judge an iteration whose end was recorded but not judged, then settle what is due."""
+        """Judge an iteration that was recorded but not judged, then settle what is due."""
         if self._unjudged is not None:
             usage = self._state.usage + self._unjudged.usage
             verdict, memory = self._judged(_ended(self._unjudged, usage))
@@ -165,7 +165,7 @@ class Loop:
         return None
 
     async def _settle(self) -> Finish | None:
-        """Do what is due to the tree; a command that fails on the way is a failed attempt, as the plan judges it."""
+        """Do the work that is due on the tree; the plan judges a failed command as a failed attempt."""
         while self._state.memory.due is not Due.NOTHING and not self._stop.requested:
             try:
                 memory = await self._stop.obeyed(self._plan.settle(self._state.memory))
@@ -211,7 +211,7 @@ class Loop:
         return verdict
 
     async def _prepare(self, place: Place) -> str | Verdict:
-        """Choose what to do and get the prompt. A command that fails on the way is a failed attempt."""
+        """Choose the next work and return its prompt; a failed command counts as a failed attempt."""
         if spent := over_budget(self._plan.limits, self._state.usage):
             return Finish(Status.STUCK, spent, ExitCode.STUCK)
         try:
@@ -229,7 +229,7 @@ class Loop:
         return self._stopped() if prompt is None else prompt
 
     def _begin(self, place: Place, prompt: str) -> IterationRequest:
-        """Put the iteration on disk as begun, and return what it asks for."""
+        """Save the iteration as in flight, and return its request."""
         agency, story = self._agency, self._state.story
         begun = InFlight(
             iteration=place.iteration,
@@ -261,7 +261,7 @@ class Loop:
         )
 
     async def _examined(self, record: IterationRecord) -> IterationRecord:
-        """Return the record with what gates and plan found, and the commit of its work."""
+        """Return the record with the results of the gates and the plan, and the commit of its work."""
         outcome, gates = await self._pass_gates(record)
         findings = await self._guarded(self._plan.inspect(record.changes)) or Findings()
         record = msgspec.structs.replace(
@@ -275,14 +275,14 @@ class Loop:
         return msgspec.structs.replace(record, commit=await self._commit(record))
 
     async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, tuple[GateResult, ...]]:
-        """Run the gates; one that cannot be run makes the claim an error."""
+        """Run the gates; one that cannot run turns the outcome into an error."""
         outcome = record.as_outcome()
         try:
             gates = run_gates(self._plan.gates(_ended(record, self._state.usage)))
             return outcome, await self._stop.obeyed(gates) or ()
         except CommandError as error:
             return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), ()
-        except ChangeError as error:  # the agent has removed what it was to work on
+        except ChangeError as error:  # the agent removed its own tasks
             return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), ()
 
     async def _commit(self, record: IterationRecord) -> str | None:
@@ -291,7 +291,7 @@ class Loop:
         return await self._guarded(self._ports.worktree.commit(f"{self._state.change}: iteration {record.iteration}"))
 
     def _judge(self, ended: Ended) -> Verdict:
-        """Ask the plan, and put what it must remember on disk."""
+        """Return the plan's verdict, and save its memory."""
         verdict, memory = self._judged(ended)
         self._remember(memory)
         return verdict
@@ -310,7 +310,7 @@ class Loop:
         return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
 
     def _put_end(self, record: IterationRecord, memory: PlanState) -> None:
-        """Put an end on disk; the iteration stays in flight until history and journal have it, or a crash loses one."""
+        """Save an end. The iteration stays in flight until history and journal have it, or a crash would lose it."""
         self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
@@ -320,16 +320,16 @@ class Loop:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
         self._save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices, and until one of two clocks says so. By the wall clock a laptop that slept through the reset need
-        # not wait for it again; by the other a wall clock that is set back turns no second into an hour.
+        # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
+        # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
         clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
                 break
-        self._mark_is_old = True  # a person may have used the time
+        self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """Await work that may fail; a failure costs a warning, not the loop."""
+        """Await work; on failure, warn and return None."""
         try:
             return await self._stop.obeyed(work)
         except CommandError as error:
@@ -337,7 +337,7 @@ class Loop:
             return None
 
     async def _close(self, finish: Finish) -> None:
-        """Let the plan clean up, then end; what it could not clean up costs a warning."""
+        """Let the plan clean up, warning on failure, then end the run."""
         kept = ""
         try:
             kept = await self._plan.close(finish, self._state.memory)
@@ -379,7 +379,7 @@ class Loop:
             )
 
     def _report_stop(self) -> None:
-        with suppress(SpoolError):  # called from a signal handler; the loop's own next write meets the full disk too
+        with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk
             self._ports.emit(StopRequested(by=self._stop.by, forced=self._stop.forced))
 
 

@@ -1,4 +1,4 @@
-"""In what the front doors differ: what comes next, and how it is judged. The loop does everything else."""
+"""The part of a loop that differs per command: what to do next and how to judge it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,28 +14,28 @@ from spool.engine.gates import Gate
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in the loop the next iteration is."""
+    """The numbers of the next iteration: in the loop, and in this run."""
 
     iteration: int
     run_iteration: int
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan found in the tree after an iteration."""
+    """The results of inspecting the tree after an iteration."""
 
     commits: tuple[str, ...] = ()
     progress: bool | None = None
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows an iteration, and what the plan must remember of it."""
+    """The verdict on an iteration, and the plan's new memory."""
 
     verdict: Verdict
     memory: PlanState
 
 
 class Plan(Protocol):
-    """What a loop does. A plan keeps nothing between iterations but its memory, which the loop saves."""
+    """Decides what a loop does. Between iterations a plan keeps only its memory, which the loop saves."""
 
     @property
     def promise(self) -> str:
@@ -44,11 +44,11 @@ class Plan(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """When to give up."""
+        """The limits of the loop."""
         ...
 
     async def resume(self, memory: PlanState) -> PlanState:
-        """Take up what an earlier run left."""
+        """Return the memory to continue with after an earlier run."""
         ...
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
@@ -56,31 +56,31 @@ class Plan(Protocol):
         ...
 
     async def prepare(self, memory: PlanState, place: Place) -> str:
-        """Get the tree ready for an agent and return its prompt."""
+        """Prepare the tree for an agent and return its prompt."""
         ...
 
     def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:
-        """Return the event that reports what the agent said or did."""
+        """Return the event that wraps one of the agent's stream events."""
         ...
 
     def gates(self, ended: Ended) -> Sequence[Gate]:
-        """Return the gates to run after this outcome; none where done is not claimed."""
+        """Return the gates to run after this outcome; none unless completion is claimed."""
         ...
 
     async def inspect(self, changes: Changes | None) -> Findings:
-        """Look at what the agent left."""
+        """Inspect the tree after the agent has exited."""
         ...
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
-        """Decide what follows. Pure: the same facts give the same judgement, also in a later run."""
+        """Decide what follows. Pure: the same facts give the same judgement, even in a later run."""
         ...
 
     async def settle(self, memory: PlanState) -> PlanState:
-        """Do what is due to the tree. Safe to repeat after a failure or a crash."""
+        """Do the work that is due on the tree. Safe to repeat after a failure or a crash."""
         ...
 
     def conclude(self, finish: Finish) -> Finish:
-        """Have the last word on how the run ends, a stop included."""
+        """Return the final end of the run, which may override any other, even a stop."""
         ...
 
     async def close(self, finish: Finish, memory: PlanState) -> str:

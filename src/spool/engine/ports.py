@@ -1,4 +1,4 @@
-"""What the engine needs of the world, each as small as it can be. `host` and `harness` provide them."""
+"""The protocols through which the engine reaches the machine. `host` and `harness` implement them."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
@@ -18,33 +18,33 @@ class Decoder(Protocol):
     """Translates one agent's output, as it arrives, into stream events."""
 
     def feed(self, chunk: bytes) -> Iterable[StreamEvent]:
-        """Take the next bytes of standard output."""
+        """Decode the next bytes of standard output."""
         ...
 
     def pause(self) -> Iterable[StreamEvent]:
-        """The agent has fallen silent for a moment: give what is certain of an unfinished line."""
+        """Return what is certain of an unfinished line while the agent is silent."""
         ...
 
     def finish(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
-        """The output is over; `stderr` is the end of standard error, `side` the side file of the invocation."""
+        """Decode the rest; `stderr` is the end of standard error, `side` the invocation's side file."""
         ...
 
 
 class Harness(Protocol):
-    """The adapter to one agent CLI."""
+    """Adapts one agent CLI."""
 
     @property
     def name(self) -> str:
-        """How a person selects it."""
+        """The name that selects it."""
         ...
 
     @property
     def traits(self) -> Traits:
-        """What a person should know of it."""
+        """Its features and installation."""
         ...
 
     def invoke(self, request: AgentRequest) -> Invocation:
-        """Say what to run."""
+        """Return the command to run."""
         ...
 
     def decoder(self) -> Decoder:
@@ -56,12 +56,12 @@ class Agent(Protocol):
     """A running agent process."""
 
     def read(self) -> bytes:
-        """Return the next piece of standard output, or nothing if there is none now."""
+        """Return the next chunk of standard output, or nothing if none is available."""
         ...
 
     @property
     def exited(self) -> bool:
-        """Whether the process, and everything it started, is gone."""
+        """Whether the process and everything it started have exited."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Agent(Protocol):
 
     @property
     def truncated(self) -> bool:
-        """Whether somebody cut the output while it was read."""
+        """Whether the output was truncated while it was read."""
         ...
 
     @property
@@ -81,20 +81,20 @@ class Agent(Protocol):
 
     @property
     def strays(self) -> int:
-        """How many processes were left behind and ended."""
+        """The number of leftover processes that were ended."""
         ...
 
     @property
     def left(self) -> tuple[int, ...]:
-        """The processes that were left behind and cannot be ended."""
+        """The leftover processes that cannot be ended."""
         ...
 
     def stop(self) -> None:
-        """Begin the ladder: ask, end, kill."""
+        """Stop it in steps: interrupt, terminate, kill."""
         ...
 
     def kill(self) -> None:
-        """End it at once, with everything it started."""
+        """Kill it immediately, with everything it started."""
         ...
 
     def stderr_tail(self) -> str:
@@ -102,12 +102,12 @@ class Agent(Protocol):
         ...
 
     def side_text(self) -> str:
-        """Return what the agent wrote to the side file of its invocation, if it has one."""
+        """Return the contents of the invocation's side file, if any."""
         ...
 
 
 class Agents(Protocol):
-    """Starts agents. Leaving the context ends the agent and all that it started."""
+    """Starts agents. Leaving the context ends the agent and everything it started."""
 
     def start(
         self, invocation: Invocation, *, iteration: int, prompt: str, wake: Callable[[], None]
@@ -116,20 +116,20 @@ class Agents(Protocol):
         ...
 
     def log_path(self, iteration: int) -> str:
-        """Return where the output of an iteration is kept, byte for byte."""
+        """Return the path of an iteration's raw output."""
         ...
 
     def prompt_path(self, iteration: int) -> str:
-        """Return where the prompt of an iteration is kept."""
+        """Return the path of an iteration's prompt."""
         ...
 
     def side_path(self, iteration: int) -> str:
-        """Return where an agent may put what does not go through its output."""
+        """Return the path of an iteration's side file."""
         ...
 
 
 class Store(Protocol):
-    """Where a loop's state lives."""
+    """Saves a loop's state."""
 
     def save(self, state: LoopState) -> None:
         """Replace the current state, durably."""
@@ -141,30 +141,30 @@ class Store(Protocol):
 
 
 class Worktree(Protocol):
-    """Tells what changed in the working tree."""
+    """Reports and commits changes in the working tree."""
 
     async def mark(self) -> None:
-        """Remember the tree as it is now."""
+        """Record the current tree."""
         ...
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
-        """Return what changed since the last mark, and mark anew; None where nothing can be told."""
+        """Return the changes since the last mark, and mark again; None if they are unknown."""
         ...
 
     async def commit(self, message: str) -> str | None:
-        """Commit everything but Spool's own files; None if there was nothing to commit."""
+        """Commit everything but Spool's own files; return None if there is nothing to commit."""
         ...
 
 
 class Clock(Protocol):
-    """Time and chance."""
+    """Time and randomness."""
 
     def now(self) -> datetime:
-        """Return the wall clock's time, in UTC."""
+        """Return the current time, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds on a clock that never goes back."""
+        """Return seconds on a clock that never runs backwards."""
         ...
 
     def jitter(self) -> float:
@@ -172,13 +172,13 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ports:
-    """All that the composition root hands to the engine."""
+    """All ports of the engine."""
 
     agents: Agents
     store: Store

@@ -1,4 +1,4 @@
-"""A request to stop, which may come at any moment and from any side."""
+"""Stop requests, which may arrive at any moment."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -9,11 +9,11 @@ from spool.errors import SpoolError
 
 _Result = TypeVar("_Result")
 GRACE_S = 0.4
-"""How long a git command may still take once a stop is requested: a stop is obeyed within half a second."""
+"""Seconds a git command may still take after a stop request, so that a loop stops within 0.5 s."""
 
 
 class Stop:
-    """Remembers that somebody asked the loop to stop, and wakes whoever waits."""
+    """Records a stop request and wakes its waiters."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -23,11 +23,11 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether the loop should end."""
+        """Whether a stop was requested."""
         return self._event.is_set()
 
     def request(self, by: str) -> None:
-        """Ask for a stop; asked again, force it."""
+        """Request a stop; a second request forces it."""
         self.forced = self.forced or self.requested
         self.by = self.by or by
         self._event.set()
@@ -36,7 +36,7 @@ class Stop:
 
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
-        """Call `wake` on each request while the context lasts."""
+        """Call `wake` on each request within the context."""
         self._wakers.append(wake)
         try:
             yield
@@ -48,7 +48,7 @@ class Stop:
         await self._event.wait()
 
     async def interrupts(self, sleep: Coroutine[Any, Any, None]) -> bool:
-        """Await a sleep, or a stop, whichever comes first; return whether a stop was requested."""
+        """Await a sleep or a stop, whichever comes first; return whether a stop was requested."""
         tasks = {asyncio.ensure_future(sleep), asyncio.ensure_future(self.wait())}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -58,7 +58,7 @@ class Stop:
         return self.requested
 
     async def obeyed(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """Await work that may take long; after a stop it has a moment left, is cancelled, and None is returned."""
+        """Await work and return its result; after a stop request, cancel it after 0.4 s and return None."""
         task = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self.wait())
         try:

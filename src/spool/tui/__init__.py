@@ -1,1 +1,1 @@
-"""The screen: a view of the journal's events, and nothing more."""
+"""The full-screen interface: a view of the journal's events."""

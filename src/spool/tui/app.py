@@ -1,4 +1,4 @@
-"""The application: holds the client, the themes and the screens, and nothing else."""
+"""The Textual application: holds the client, the themes and the screens."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from spool.tui.screens.selection import SelectionScreen
 
 _DARK, _LIGHT = "textual-dark", "textual-light"
 _COLOURLESS = "ansi-dark"
-# The sixteen colours on a light ground, dark enough to be read there.
+# The sixteen colours for a light background, dark enough to read.
 _ON_LIGHT = TerminalTheme(
     (247, 247, 247),
     (0, 0, 0),
@@ -31,7 +31,7 @@ class SpoolApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, client: Client, *, change: str | None = None, colour: bool = True) -> None:
-        # Without colour the terminal's own two are used; Textual would show shades of grey.
+        # Without colour, use the terminal's own two; Textual would use shades of grey.
         super().__init__(ansi_color=None if colour else True)
         self.ansi_theme_light = _ON_LIGHT
         self._client = client
@@ -40,13 +40,13 @@ class SpoolApp(App[None]):
             self.theme = _COLOURLESS
 
     def on_mount(self) -> None:
-        """Open the first screen, and the change that was asked for."""
+        """Open the selection, and the requested change, if any."""
         self.push_screen(SelectionScreen(self._client, self._change))
         if self._change is not None:
             self.push_screen(PreviewScreen(self._client, self._change))
 
     def notify(self, message: str, **how: Any) -> None:
-        """Show a notice; whatever text it tells can do nothing to the terminal."""
+        """Show a notice, cleaned of control sequences and markup."""
         super().notify(clean(message), **{**how, "markup": False})
 
     def action_theme(self) -> None:

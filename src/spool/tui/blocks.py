@@ -1,6 +1,6 @@
-"""The pieces that paged views are made of, and how a story's events become such pieces.
+"""Converts a story's events to blocks, the units of paged views.
 
-What an agent printed is data: it is cleaned here, once, and never read as markup of the screen.
+Agent output is data: it is cleaned here, once, and never parsed as the screen's markup.
 """
 
 from collections.abc import Iterable
@@ -33,13 +33,13 @@ from spool.domain.verdict import Status
 from spool.views import words
 
 PIECE = 4_096
-"""The most characters in one block: painting one takes a few milliseconds, whatever the length of the message."""
+"""Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
 NO_FOLD = -1
 _LONGEST_LINE = 400
 
 
 class Form(Enum):
-    """How a block is laid out."""
+    """The layout of a block."""
 
     MARKDOWN = auto()
     TEXT = auto()
@@ -48,7 +48,7 @@ class Form(Enum):
 
 
 class Tone(Enum):
-    """What a block is about, which decides its colour."""
+    """The meaning of a block, which sets its colour."""
 
     PLAIN = auto()
     DIM = auto()
@@ -61,25 +61,25 @@ class Tone(Enum):
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a paged view, small enough to be painted at once."""
+    """One unit of a paged view, small enough to paint in one go."""
 
     text: str
     form: Form = Form.TEXT
     tone: Tone = Tone.PLAIN
     indent: int = 0
     fold: int = NO_FOLD
-    """What folds with this block; blocks of the same number fold together."""
+    """The number of its fold; blocks with the same number fold together."""
     head: bool = False
-    """Whether this is the line that stays, and that opens the rest."""
+    """Whether this line stays visible and unfolds the rest."""
 
 
 def said_in(event: object) -> StreamEvent | None:
-    """Return what the agent said or did, if the event reports that."""
+    """Return the agent's stream event in an event, if any."""
     return event.event if isinstance(event, StoryEvent | AgentEvent) else None
 
 
 def long_text(event: object) -> str:
-    """Return the text of an event that may be of any length."""
+    """Return the text of an event whose length is unbounded."""
     match said_in(event):
         case Message(text=text) | ToolResult(output=text):
             return text
@@ -88,7 +88,7 @@ def long_text(event: object) -> str:
 
 
 def cut(text: str, start: int, limit: int) -> int:
-    """Return where the piece that begins at `start` ends: after a line's end if there is one, never past the limit."""
+    """Return the end of the piece that starts at `start`: after a newline if possible, never past the limit."""
     stop = start + limit
     if stop >= len(text):
         return len(text)
@@ -97,7 +97,7 @@ def cut(text: str, start: int, limit: int) -> int:
 
 
 def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
-    """Cut a text into pieces; together they are the whole of it."""
+    """Split a text into pieces of at most `limit` characters."""
     start = 0
     while start < len(text):
         stop = cut(text, start, limit)
@@ -106,7 +106,7 @@ def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
 
 
 def markdown(text: str) -> list[Block]:
-    """Return a text as Markdown blocks; a fence that is cut goes on in the next one."""
+    """Return a text as Markdown blocks; a split fence continues in the next one."""
     found, fenced = [], False
     for piece in pieces(text):
         shown = f"```\n{piece}" if fenced else piece
@@ -116,23 +116,23 @@ def markdown(text: str) -> list[Block]:
 
 
 def line(text: str, tone: Tone = Tone.PLAIN, *, indent: int = 0, fold: int = NO_FOLD) -> Block:
-    """Return a text as one line; the head of a fold if it is given one."""
+    """Return a text as one line, which is the head of `fold` if given."""
     shown = one_line(text, _LONGEST_LINE)
     return Block(text=shown, form=Form.LINE, tone=tone, indent=indent, fold=fold, head=fold != NO_FOLD)
 
 
 def rule(text: str, tone: Tone = Tone.STRONG) -> Block:
-    """Return a heading with a rule behind it."""
+    """Return a heading followed by a rule."""
     return Block(text=one_line(text, _LONGEST_LINE), form=Form.RULE, tone=tone)
 
 
 def plain(text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO_FOLD) -> list[Block]:
-    """Return a text as it is, line by line."""
+    """Return a text verbatim, as blocks."""
     return [Block(text=clean(piece).rstrip("\n"), tone=tone, indent=indent, fold=fold) for piece in pieces(text)]
 
 
 def transcribe(events: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
-    """Return the blocks of some events; of a single long one, the part between two characters."""
+    """Return the blocks of some events; `start` and `stop` select the characters of a single long one."""
     transcript = _Transcript()
     for placed in events:
         transcript.take(placed, start, stop)
@@ -141,7 +141,7 @@ def transcribe(events: Iterable[Placed], *, start: int = 0, stop: int | None = N
 
 
 class _Transcript:
-    """Puts together what belongs together: the parts of one message, and a tool's call with its result."""
+    """Joins the parts of a message, and a tool's call with its result."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -159,7 +159,7 @@ class _Transcript:
         if said is not None:
             self._act(said, placed.start, start, stop)
         else:
-            self.blocks += _told(event)
+            self.blocks += _loop_event(event)
 
     def end_speech(self) -> None:
         text = "".join(self._speech)
@@ -170,7 +170,7 @@ class _Transcript:
 
     def _speak(self, said: Message, start: int, stop: int | None) -> None:
         text = said.text[start:stop]
-        # A long message is shown in parts; one that begins inside a fence opens it again.
+        # A long message is shown in parts; a part that starts inside a fence reopens it.
         if start and (said.text.count("\n```", 0, start) + said.text.startswith("```")) % 2:
             text = f"```\n{text}"
         self._speech.append(text)
@@ -206,15 +206,15 @@ class _Transcript:
         self.blocks += plain(part or "(no output)", tone=tone, indent=4, fold=fold)
 
     def _repeats(self, content: str) -> bool:
-        """Whether a final answer only says again what the last message said, as most agents' do."""
+        """Whether a final answer only repeats the last message, as most agents' do."""
         return any(block.form is Form.MARKDOWN and content.strip()[:200] in block.text for block in self.blocks[-8:])
 
     def _line(self, text: str, tone: Tone, *, fold: int = NO_FOLD) -> None:
         self.blocks.append(line(text, tone, fold=fold))
 
 
-def _told(event: object) -> list[Block]:
-    """Return what the loop itself tells, as single lines."""
+def _loop_event(event: object) -> list[Block]:
+    """Return an event of the loop itself as single lines."""
     match event:
         case IterationStarted():
             return [rule(f"iteration {event.iteration}", Tone.STRONG)]
@@ -227,21 +227,21 @@ def _told(event: object) -> list[Block]:
         case Reverted():
             return [line(words.story(event), Tone.WARN)]
         case CheckpointSaved():
-            return [line("the working tree is saved; a failed attempt goes back to it", Tone.DIM)]
+            return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]
         case IterationEnded(record=record):
             good = record.outcome is OutcomeKind.COMPLETED
-            told = [rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
+            head = [rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
             why = [words.why(record), *words.vetoed(record)]
-            return told + [line(one, Tone.DIM) for one in why if one]
+            return head + [line(one, Tone.DIM) for one in why if one]
         case Waiting():
             return [line(words.waiting(event), Tone.WARN)]
         case Warned():
             return [line(f"warning: {words.warning(event)}", Tone.WARN)]
         case StopRequested():
-            return [line(f"stop requested by {one_line(event.by)}{', by force' if event.forced else ''}", Tone.WARN)]
+            return [line(f"stop requested by {one_line(event.by)}{', forced' if event.forced else ''}", Tone.WARN)]
         case Error():
-            told = [rule(event.reason, Tone.BAD)]
-            return told + ([line(words.kept(event), Tone.WARN)] if event.kept else [])
+            head = [rule(event.reason, Tone.BAD)]
+            return head + ([line(words.kept(event), Tone.WARN)] if event.kept else [])
         case RunEnded():
             return [rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
         case _:

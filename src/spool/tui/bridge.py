@@ -1,4 +1,4 @@
-"""The one bridge from a journal's events to messages of the screen."""
+"""Turns a journal's events into messages for the screen."""
 
 import asyncio
 
@@ -12,39 +12,39 @@ from spool.tui.pages import StoryIndexes
 from spool.views import words
 
 _SLICE = 100
-"""Events that are folded before the keyboard has its turn: well under a millisecond."""
+"""Events folded before key presses are handled: well under 1 ms."""
 
 
 class Bridge:
-    """Reads a feed, folds what it tells into the progress, and says so."""
+    """Reads a feed, folds its events into the progress, and posts messages."""
 
     class Advanced(Message):
-        """Something has happened in the loop."""
+        """The loop has new events."""
 
         def __init__(self, *, replayed: float) -> None:
             super().__init__()
             self.replayed = replayed
-            """How much of the journal has been read, from 0 to 1."""
+            """The share of the journal read so far, from 0 to 1."""
 
         def can_replace(self, message: Message) -> bool:
-            """Let the newest of several in a row stand for all of them."""
+            """Whether this message replaces an earlier one in the queue."""
             return isinstance(message, Bridge.Advanced)
 
     class Warning(Message):
-        """The loop has warned of something just now."""
+        """The loop has just emitted a warning."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Over(Message):
-        """The runner is gone, and all that it wrote is known."""
+        """The runner has exited and everything it wrote has been read."""
 
         def __init__(self, complaint: str, *, watched: bool) -> None:
             super().__init__()
             self.complaint = complaint
             self.watched = watched
-            """Whether it was alive a moment ago: then it ended just now."""
+            """Whether it was alive a moment ago, so that it ended just now."""
 
     def __init__(self, feed: Feed, progress: LoopProgress, indexes: StoryIndexes, target: MessagePump) -> None:
         self._feed = feed
@@ -55,7 +55,7 @@ class Bridge:
         self._watched = False
 
     async def run(self) -> None:
-        """Follow the feed until the runner is gone."""
+        """Follow the feed until the runner has exited."""
         while True:
             batch = await self._feed.next()
             for number, placed in enumerate(batch.events, 1):
@@ -70,5 +70,5 @@ class Bridge:
             if batch.over:
                 self._target.post_message(self.Over(batch.complaint, watched=self._watched))
                 return
-            self._watched |= not batch.events  # it was waited for, which nobody does for a runner that is gone
+            self._watched |= not batch.events  # the feed waits only for a live runner
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""How figures and states look, everywhere the same: bars, marks, and how long ago something was."""
+"""Formats figures and states for the widgets: bars, marks and ages."""
 
 from datetime import datetime
 
@@ -18,13 +18,13 @@ MARKS = {
 
 
 def bar(done: int, total: int, width: int) -> Text:
-    """Return a bar that is filled as far as the work is done."""
+    """Return a progress bar."""
     filled = 0 if total <= 0 else min(width, width * done // total)
     return Text.assemble(("█" * filled, "green"), ("░" * (width - filled), "dim"))
 
 
 def ago(then: datetime | None, now: datetime) -> str:
-    """Tell how long ago something was: now, 5m, 3h, 2d."""
+    """Format the age of a time: now, 5m ago, 3h ago, 2d ago."""
     if then is None:
         return ""
     seconds = max(0.0, (now - then).total_seconds())
@@ -37,7 +37,7 @@ def ago(then: datetime | None, now: datetime) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """Return text in exactly so many columns."""
+    """Return text padded or truncated to exactly `width` columns."""
     if width <= 0:
         return ""
     shown = Text(one_line(text, 400))
@@ -46,7 +46,7 @@ def fitted(text: str, width: int) -> str:
 
 
 def state_of(progress: LoopProgress, *, over: bool) -> str:
-    """Tell in a word where a loop stands."""
+    """Return the state of a loop in one word."""
     if progress.ended is not None:
         return str(progress.ended.status)
     if over:
@@ -59,13 +59,13 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
 
 
 def figures(progress: LoopProgress, now: datetime, width: int) -> str:
-    """Tell iteration, attempt, elapsed time, tokens and cost in one line, in as many words as there is room for."""
-    told = ""
+    """Format iteration, attempt, elapsed time, tokens and cost in one line, abbreviated to fit the width."""
+    text = ""
     for iteration, attempt, tokens in (("iteration ", "attempt ", " tokens"), ("#", "try ", " tok"), ("#", "try ", "")):
-        told = " · ".join(_figures(progress, now, iteration, attempt, tokens))
-        if len(told) <= width:
+        text = " · ".join(_figures(progress, now, iteration, attempt, tokens))
+        if len(text) <= width:
             break
-    return told
+    return text
 
 
 def _figures(progress: LoopProgress, now: datetime, iteration: str, attempt: str, tokens: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts of any length, a page at a time. What is not looked at stays on disk, so memory stays flat."""
+"""Loads texts of any length a page at a time. Pages out of view stay on disk, so memory use is constant."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ _BYTES = 16_384
 
 
 class Pages(Protocol):
-    """Something to read, in numbered pages."""
+    """A text in numbered pages."""
 
     @property
     def count(self) -> int:
-        """How many pages there are now."""
+        """The current number of pages."""
         ...
 
     @property
@@ -33,7 +33,7 @@ class Pages(Protocol):
 
 
 class BlockPages:
-    """Blocks that are at hand already: a proposal, a prompt, a diff."""
+    """Pages of blocks that are in memory: a proposal, a prompt, a diff."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._pages = list(_grouped(blocks))
@@ -41,7 +41,7 @@ class BlockPages:
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return len(self._pages)
 
     async def load(self, number: int) -> list[Block]:
@@ -63,7 +63,7 @@ def _grouped(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 class StoryIndex:
-    """Where in the journal the pages of one story are: 32 bytes a page, whatever the events hold."""
+    """The positions of one story's pages in the journal: 32 bytes per page, however large the events."""
 
     def __init__(self) -> None:
         self._starts, self._stops = array("Q"), array("Q")
@@ -76,11 +76,11 @@ class StoryIndex:
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return len(self._starts)
 
     def add(self, placed: Placed) -> None:
-        """Take the next event of the story."""
+        """Add the next event of the story."""
         self.version += 1
         text = long_text(placed.event)
         if len(text) > CHARACTERS:
@@ -96,12 +96,12 @@ class StoryIndex:
             self._calls.add(said.call_id)
         elif isinstance(said, ToolResult):
             self._calls.discard(said.call_id)
-        # What goes on in the next event stays on one page as long as that is possible: a message, a call's result.
-        goes_on = bool(self._calls) or (isinstance(said, Message) and said.partial)
-        self._open = not self._full() or (goes_on and self._events < 2 * EVENTS and self._characters < 2 * CHARACTERS)
+        # Keep a partial message, or a call and its result, on one page up to twice its size.
+        partial = bool(self._calls) or (isinstance(said, Message) and said.partial)
+        self._open = not self._full() or (partial and self._events < 2 * EVENTS and self._characters < 2 * CHARACTERS)
 
     def place(self, number: int) -> tuple[int, int, int, int]:
-        """Return a page's part of the journal and, for a part of a long event, its characters."""
+        """Return a page's byte range in the journal and, for a part of a long event, its character range."""
         return self._starts[number], self._stops[number], self._from[number], self._to[number]
 
     def _full(self) -> bool:
@@ -126,13 +126,13 @@ class StoryIndex:
 
 
 class StoryIndexes:
-    """One index per story. What came before the first story began belongs to it."""
+    """One index per story. Events before the first story belong to it."""
 
     def __init__(self) -> None:
         self._known: dict[str, StoryIndex] = {}
 
     def add(self, story: str, placed: Placed) -> None:
-        """Take in an event of a story."""
+        """Add an event of a story."""
         if story not in self._known:
             self._known[story] = self._known.pop(WHOLE, StoryIndex())
         self._known[story].add(placed)
@@ -143,7 +143,7 @@ class StoryIndexes:
 
 
 class StoryPages:
-    """What happened in one story, from the journal."""
+    """The events of one story, read from the journal."""
 
     def __init__(self, feed: Feed, index: StoryIndex) -> None:
         self._feed = feed
@@ -151,12 +151,12 @@ class StoryPages:
 
     @property
     def count(self) -> int:
-        """How many pages there are now."""
+        """The current number of pages."""
         return self._index.count
 
     @property
     def version(self) -> int:
-        """How many events there are now."""
+        """The current number of events."""
         return self._index.version
 
     async def load(self, number: int) -> list[Block]:
@@ -167,7 +167,7 @@ class StoryPages:
 
 
 class LogPages:
-    """What an iteration's agent printed, byte by byte: standard error, if there is any, and then standard output."""
+    """The raw output of an iteration's agent: standard error, if any, then standard output."""
 
     def __init__(self, feed: Feed, iteration: int) -> None:
         self._feed = feed
@@ -177,20 +177,20 @@ class LogPages:
 
     @property
     def version(self) -> int:
-        """How many bytes there are now."""
+        """The current number of bytes."""
         return self.errors + self._output
 
     @property
     def count(self) -> int:
-        """How many pages there are now."""
+        """The current number of pages."""
         return pages_in(self.errors) + pages_in(self._output)
 
     async def measure(self) -> None:
-        """Find out how long it is now."""
+        """Update the sizes."""
         self.errors, self._output = await self._feed.log_sizes(self.iteration)
 
     async def load(self, number: int) -> list[Block]:
-        """Return the lines that begin on a page; a line longer than a page is cut there."""
+        """Return the lines that start on a page; a line longer than a page is split there."""
         before = pages_in(self.errors)
         if number < before:
             head = [rule("standard error")] if number == 0 else []
@@ -207,10 +207,10 @@ class LogPages:
 
 
 def pages_in(size: int) -> int:
-    """Return how many pages of a log so many bytes take."""
+    """Return the number of log pages for `size` bytes."""
     return -(-size // _BYTES)
 
 
 def _after_line(data: bytes) -> int:
-    """Return where the first new line begins; 0 if none does, so that a line without end is cut at the page."""
+    """Return the start of the first new line; 0 if there is none, so that an endless line is split at the page."""
     return data.find(b"\n") + 1

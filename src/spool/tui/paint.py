@@ -1,4 +1,4 @@
-"""Turns blocks into lines of the terminal, in the sixteen colours that every theme maps to its own."""
+"""Renders blocks as terminal lines, in the sixteen colours that every theme maps."""
 
 import re
 from io import StringIO
@@ -48,45 +48,45 @@ _THEME = Theme(
 _BOX = re.compile(r"\[([ xX])\] ")
 _BOXES = {"✓": Style(color="green"), "○": Style()}
 NARROWEST = 8
-"""Painting for fewer columns than this makes no sense; what does not fit is cut off."""
-# A tag is text here: read as HTML, the promise itself would vanish from the screen.
+"""Minimum columns to paint for; a narrower view cuts lines off."""
+# Treat tags as text: parsed as HTML, the promise itself would be invisible.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
 
 class _LeftHeading(Heading):
-    """A heading that stands where the text stands."""
+    """A left-aligned heading."""
 
     LEVEL_ALIGN: ClassVar[dict[str, Any]] = {}
 
 
 class _BareCode(CodeBlock):
-    """Code on the background of the text, indented."""
+    """Indented code on the text's own background."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the highlighted code."""
+        """Yield the highlighted code."""
         yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
 
 class _Item(ListItem):
-    """An item of a list; a task has its box in the place of the bullet."""
+    """A list item; a task shows its box instead of a bullet."""
 
     box = ""
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> "_Item":  # noqa: ARG003 - the parent's signature
-        """Make it with its box."""
+        """Create the item with its box."""
         item = cls()
         item.box = token.meta.get("box", "")
         return item
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the lines of the item."""
+        """Yield the lines of the item."""
         for number, segment in enumerate(super().render_bullet(console, options)):
             yield Segment(f" {self.box} ", _BOXES[self.box]) if self.box and not number else segment
 
 
 class _Prose(Markdown):
-    """Markdown in which a line's end is a line's end, as agents mean it, and in which no link is live."""
+    """Markdown that keeps line breaks, as agents expect, and has no live links."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,
@@ -104,7 +104,7 @@ class _Prose(Markdown):
             item = token if token.type == "list_item_open" and token.markup in "-*+" else item
             children = token.children or []
             for child in children:
-                child.content = clean(child.content)  # an entity may have become what was cleaned away before
+                child.content = clean(child.content)  # entities may decode to control characters
                 if child.type == "softbreak":
                     child.type = "hardbreak"
             if item is not None and children:
@@ -113,7 +113,7 @@ class _Prose(Markdown):
 
 
 def _take_box(item: Token, text: Token) -> None:
-    """Make a task of an item that begins with a box."""
+    """Turn an item that starts with a box into a task."""
     if found := _BOX.match(text.content):
         item.meta["box"] = "○" if found[1] == " " else "✓"
         text.content = text.content[found.end() :]

@@ -1,4 +1,4 @@
-"""What the Info and Changes tabs and the preview say, as blocks."""
+"""Builds the blocks of the Info and Changes tabs and of the result."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -16,12 +16,12 @@ _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}
 
 
 def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
-    """Tell a story's tasks, its attempts with their reasons, and the scenarios."""
+    """Return a story's tasks, its attempts with their reasons, the warnings and the scenarios."""
     found = [rule("Tasks")]
-    told = [story for story in stories.stories if view.id in (story.id, WHOLE)]
-    found += [_task(task.mark, f"{task.id} {task.text}") for story in told for task in story.tasks]
-    if not told:
-        found.append(line("there are none in tasks.md now", Tone.DIM))
+    shown = [story for story in stories.stories if view.id in (story.id, WHOLE)]
+    found += [_task(task.mark, f"{task.id} {task.text}") for story in shown for task in story.tasks]
+    if not shown:
+        found.append(line("none in tasks.md", Tone.DIM))
     found += [rule("Attempts" if view.id else "Iterations"), *_attempts(view)]
     if progress.warnings:
         found += [rule("Warnings"), *(line(text, Tone.WARN) for text in progress.warnings)]
@@ -31,13 +31,13 @@ def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios:
 
 
 def summary(view: StoryView) -> list[Block]:
-    """Tell what became of a story: its attempts with their reasons, and the files they changed."""
+    """Return a story's attempts with their reasons, and the files they changed."""
     found = [rule(f"{view.id} {view.title}".strip()), *_attempts(view)]
     return found + [line(name, indent=2) for name in sorted(view.files)]
 
 
 def changes(diff: Diff, view: StoryView) -> list[Block]:
-    """Tell which files have changed, with a patch for each that unfolds."""
+    """Return the changed files, each with a patch that unfolds."""
     if diff.files:
         added = sum(file.added or 0 for file in diff.files)
         removed = sum(file.removed or 0 for file in diff.files)
@@ -48,12 +48,12 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
     if view.files:
         found = [line(f"{counted(len(view.files), 'file')} changed", Tone.STRONG), line(diff.note, Tone.DIM)]
         return [*found, *(line(name) for name in sorted(view.files))]
-    return [line(diff.note or "nothing has changed since the checkpoint", Tone.DIM)]
+    return [line(diff.note or "no changes since the checkpoint", Tone.DIM)]
 
 
 def _file(file: FileDiff) -> list[Block]:
-    fold = crc32(file.path.encode("utf-8", "surrogateescape"))  # other files come and go while one looks
-    changed = "not text, or long" if file.added is None else f"+{file.added} -{file.removed}"
+    fold = crc32(file.path.encode("utf-8", "surrogateescape"))  # stable while other files come and go
+    changed = "binary or too large" if file.added is None else f"+{file.added} -{file.removed}"
     head = line(f"{file.path}  {changed}", Tone.STRONG, fold=fold)
     hunks = file.patch.partition("\n@@")
     lines = [one for one in f"@@{hunks[2]}".splitlines() if one[:1] in "+- @"] if hunks[1] else []
@@ -61,7 +61,7 @@ def _file(file: FileDiff) -> list[Block]:
 
 
 def _coloured(lines: list[str], fold: int) -> list[Block]:
-    """Return lines in the colour of their first sign, neighbours of one colour as one block."""
+    """Return lines coloured by their first character, neighbours of one colour as one block."""
     signs = groupby(lines, key=lambda one: one[:1])
     coloured = (("\n".join(run), _BY_SIGN.get(sign, Tone.PLAIN)) for sign, run in signs)
     return [block for text, tone in coloured for block in plain(text, tone=tone, indent=2, fold=fold)]
@@ -74,14 +74,14 @@ def _task(mark: str, text: str) -> Block:
 
 
 def _attempts(view: StoryView) -> list[Block]:
-    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [line("not begun", Tone.DIM)]
+    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [line("not started", Tone.DIM)]
 
 
 def _attempt(attempt: Attempt, *, whole: bool) -> Block:
     place = f"iteration {attempt.iteration}" + ("" if whole else f", attempt {attempt.number}")
     if not attempt.outcome:
         return line(f"{place}: running", Tone.CALL)
-    told = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
+    text = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
     if attempt.reason:
-        told += f" ({attempt.reason})"
-    return line(told, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)
+        text += f" ({attempt.reason})"
+    return line(text, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)

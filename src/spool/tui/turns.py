@@ -1,4 +1,4 @@
-"""Work of which one piece at a time is enough."""
+"""A decorator for work that must not overlap."""
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -11,7 +11,7 @@ _Given = ParamSpec("_Given")
 def one_at_a_time(
     work: Callable[Concatenate[_Self, _Given], Coroutine[Any, Any, None]],
 ) -> Callable[Concatenate[_Self, _Given], Coroutine[Any, Any, None]]:
-    """Turn a call away while an earlier one is at work: work that is cancelled for the next call may never end."""
+    """Ignore a call while an earlier one is running: if each call cancelled the last, none might ever finish."""
     busy: set[int] = set()
 
     @wraps(work)

@@ -1,4 +1,4 @@
-"""The painted pages around where one looks, and what is folded on them."""
+"""The painted pages around the visible part, and their folds."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ _SPOILT = -1
 
 
 class Folds:
-    """Which calls and files are folded, and which one is marked."""
+    """The folded calls and files, and the marked one."""
 
     def __init__(self, *, shut: bool) -> None:
         self._all_shut = shut
@@ -21,15 +21,15 @@ class Folds:
         self.marked = NO_FOLD
 
     def is_shut(self, fold: int) -> bool:
-        """Whether only its head is shown."""
+        """Whether only the fold's head is shown."""
         return self._all_shut != (fold in self._turned)
 
     def hides(self, block: Block) -> bool:
-        """Whether a block is not to be seen now."""
+        """Whether a block is hidden."""
         return block.fold != NO_FOLD and not block.head and self.is_shut(block.fold)
 
     def turn(self, fold: int) -> None:
-        """Fold what is open, or unfold it."""
+        """Toggle a fold."""
         self._turned ^= {fold}
 
     def turn_all(self) -> None:
@@ -38,7 +38,7 @@ class Folds:
         self._turned.clear()
 
     def forget(self) -> None:
-        """Begin anew, for another text."""
+        """Reset, for another text."""
         self._turned.clear()
         self.marked = NO_FOLD
 
@@ -52,28 +52,28 @@ class Page:
         self.blocks = blocks
         self._version = version
         self._final = final
-        """Whether it can grow no more."""
+        """Whether it can no longer grow."""
         self.painted: list[list[Strip]] = []
         self.lines: list[Strip] = []
         self.owners: list[Block] = []
 
     def is_old(self, source: Pages) -> bool:
-        """Whether it has to be painted again to show what the source holds now."""
+        """Whether it must be repainted to show the current source."""
         return self.source is not source or (not self._final and self._version != source.version)
 
     def spoil(self) -> None:
-        """Have it painted again: what is folded has changed."""
+        """Mark it for repainting."""
         self._version, self._final = _SPOILT, False
 
     def settle(self) -> None:
-        """Lay the painted blocks under each other."""
+        """Join the lines of the painted blocks."""
         self.lines = [line for strips in self.painted for line in strips]
         pairs = zip(self.blocks, self.painted, strict=True)
         self.owners = [block for block, strips in pairs for _ in strips]
 
 
 class Window:
-    """Pages that follow each other, and the lines that they make together: always in step, whoever asks in between."""
+    """Consecutive pages and their lines, always consistent with each other."""
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
@@ -85,17 +85,17 @@ class Window:
         return self._pages
 
     def set(self, pages: Iterable[Page]) -> None:
-        """Hold these pages."""
+        """Replace the pages."""
         self._pages = list(pages)
         self._tops = list(accumulate((len(page.lines) for page in self._pages), initial=0))
 
     def put(self, page: Page) -> None:
-        """Take a page in the place of the one with its number, or at one end."""
+        """Replace the page with the same number, or add one at either end."""
         others = [one for one in self._pages if one.number != page.number]
         self.set(sorted([*others, page], key=lambda one: one.number))
 
     def drop(self, page: Page) -> None:
-        """Let go of a page at one end."""
+        """Remove a page at either end."""
         self.set(one for one in self._pages if one is not page)
 
     @property
@@ -110,19 +110,19 @@ class Window:
 
     @property
     def height(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return self._tops[-1]
 
     def top_of(self, page: int) -> int:
-        """Return the first line of a page, which may be counted from the end."""
+        """Return the first line of a page; a negative index counts from the end."""
         return self._tops[: len(self.pages)][page]
 
     def find(self, line: int) -> Page | None:
-        """Return the page that holds a line."""
+        """Return the page that contains a line, or None."""
         return self.pages[bisect_right(self._tops, line) - 1] if 0 <= line < self.height else None
 
     def line(self, line: int) -> tuple[Strip, Block] | None:
-        """Return a line, and the block that it belongs to."""
+        """Return a line and its block, or None."""
         page = self.find(line)
         if page is None:
             return None
@@ -130,12 +130,12 @@ class Window:
         return page.lines[at], page.owners[at]
 
     def heads(self) -> list[tuple[int, int]]:
-        """Return the lines that fold something, and what they fold."""
+        """Return the lines that are heads, each with its fold."""
         owners = (owner for page in self.pages for owner in page.owners)
         return [(line, owner.fold) for line, owner in enumerate(owners) if owner.head]
 
     def estimate(self, line: int, count: int) -> tuple[int, int]:
-        """Return where a line stands in the whole text, and how long that is; exact if every page is here."""
+        """Return a line's position in the whole text and the text's length; exact if all pages are loaded."""
         if not self.pages:
             return 0, 0
         average = self.height / len(self.pages)

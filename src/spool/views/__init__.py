@@ -1,1 +1,1 @@
-"""How values look in a terminal."""
+"""Formats events, loops and hints for a terminal."""

@@ -33,7 +33,7 @@ _ENCODE = msgspec.json.Encoder()
 
 
 class JsonView:
-    """Every event, one JSON object a line."""
+    """Prints each event as a JSON object on one line."""
 
     prints = True
 
@@ -43,14 +43,14 @@ class JsonView:
         sys.stdout.buffer.flush()
 
     def tick(self) -> None:
-        """Do nothing: lines do not age."""
+        """Do nothing; printed lines need no refresh."""
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing; nothing is buffered."""
 
 
 class PlainView:
-    """Readable lines without colour or cursor movement."""
+    """Prints readable lines without colour or cursor movement."""
 
     prints = True
 
@@ -61,7 +61,7 @@ class PlainView:
         self._mid_line = False
 
     def see(self, event: Event) -> None:
-        """Print an event as a line, if a person wants to read it."""
+        """Print an event as a line, if it has one."""
         match event:
             case IterationStarted() if self._stream:
                 self._line(f"--- {words.started(event)}")
@@ -90,10 +90,10 @@ class PlainView:
         self._out.flush()
 
     def tick(self) -> None:
-        """Do nothing: lines do not age."""
+        """Do nothing; printed lines need no refresh."""
 
     def close(self) -> None:
-        """End a line that the agent left open."""
+        """Finish a line that the agent left open."""
         self._fresh_line()
         self._out.flush()
 
@@ -125,7 +125,7 @@ class PlainView:
 
 
 class LogView:
-    """What a terminal shows of a run, with the tool results, appended to a file."""
+    """Appends a run's plain lines, with tool results, to a file."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         self._path = path
@@ -135,7 +135,7 @@ class LogView:
         self._lines = PlainView(stream=True, verbose=True, out=self._file)
 
     def see(self, event: Event) -> None:
-        """Write an event as a line, if a person wants to read it."""
+        """Write an event as a line, if it has one."""
         if isinstance(event, RunStarted):
             model = f", model {one_line(event.model)}" if event.model else ""
             self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
@@ -144,15 +144,15 @@ class LogView:
             self._bring_back()
 
     def tick(self) -> None:
-        """Do nothing: lines do not age."""
+        """Do nothing; printed lines need no refresh."""
 
     def close(self) -> None:
-        """End an open line and let go of the file."""
+        """Finish an open line and close the file."""
         self._lines.close()
         self._file.close()
 
     def _bring_back(self) -> None:
-        """An agent's `git clean -fdx` takes the log; what we hold open is still whole."""
+        """Recreate the log if it was deleted, as by an agent's `git clean -fdx`; our open file still has it all."""
         if self._path.exists():
             return
         old, self._file = self._file, open_log(self._path)

@@ -1,4 +1,4 @@
-"""The view for a terminal: coloured, with a footer that says what is happening now."""
+"""The terminal view: coloured output above a footer with the current activity."""
 
 import time
 
@@ -79,7 +79,7 @@ class LiveView:
             case Warned():
                 self._say(f"warning: {words.warning(event)}", "yellow")
             case StopRequested():
-                self._now("stopping; Ctrl-C again forces it" if not event.forced else "stopping by force")
+                self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
             case RunEnded():
                 self._entitle(str(event.status))
                 self._rule(words.over(event), "bold green" if event.status is Status.DONE else "bold red")
@@ -88,13 +88,13 @@ class LiveView:
         self.tick()
 
     def tick(self) -> None:
-        """Bring the footer up to date."""
+        """Update the footer."""
         elapsed = words.duration(time.monotonic() - self._since)
         footer = " · ".join([self._doing, elapsed, *words.spent(self._usage)])
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
-        """Take the footer away and give the terminal back."""
+        """Remove the footer and release the terminal."""
         self._flush()
         self._live.stop()
 
@@ -114,7 +114,7 @@ class LiveView:
                 pass
 
     def _speak(self, said: Message) -> None:
-        """Print whole lines; an unfinished one waits for its end, or the footer would break it."""
+        """Print complete lines; hold back an unfinished one, which the footer would break."""
         text = self._open_line + clean(said.text)
         whole, newline, self._open_line = text.rpartition("\n")
         if newline:

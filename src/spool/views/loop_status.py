@@ -1,4 +1,4 @@
-"""Where one loop stands: `--status` of `ralph` and `run`, and `wt-loop status`."""
+"""Prints the status of one loop, for `--status` and `wt-loop status`."""
 
 import shutil
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ _SHORTEST_REASON = 12
 
 
 class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--status --json` and `wt-loop status --json` print."""
+    """The output of `--status --json` and `wt-loop status --json`."""
 
     change: str
     status: Status | None
-    """None where no loop has run yet."""
+    """None if no loop has run yet."""
     reason: str
     runner_alive: bool
     phase: Phase | None
@@ -34,11 +34,11 @@ class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
     state: LoopSummary | None
     recent: tuple[IterationRecord, ...]
     context: bool
-    """Whether notes for the next iteration are waiting."""
+    """Whether there are notes for the next iteration."""
 
 
 def show_report(report: LoopReport, *, as_json: bool) -> None:
-    """Print where a loop stands, with its recent iterations."""
+    """Print a loop's status and recent iterations."""
     if as_json:
         print(msgspec.json.encode(status_json(report)).decode())
         return
@@ -49,7 +49,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
         for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
             print(line)
     if report.notes:
-        print("Notes     context for the next iteration is waiting")
+        print("Notes     context is set for the next iteration")
     if report.recent and loop is not None and loop.door is not Door.WORKTREE:
         print()
         for line in _table(report.recent):
@@ -57,7 +57,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
 
 
 def status_json(report: LoopReport) -> StatusJson:
-    """Return a report for scripts."""
+    """Return a report in its JSON form."""
     loop = report.loop
     return StatusJson(
         change=report.change,
@@ -73,7 +73,7 @@ def status_json(report: LoopReport) -> StatusJson:
 
 
 def capacity_words(capacity: Capacity) -> str:
-    """Format what was used of what: `3 of 10 iterations, 12.3k tokens, $0.42 of $5.00`."""
+    """Format usage and limits: `3 of 10 iterations, 12.3k tokens, $0.42 of $5.00`."""
     limit = capacity.max_iterations
     done = counted(capacity.iterations, "iteration")
     parts = [f"{capacity.iterations} of {limit} iterations" if limit else f"{done}, no limit"]
@@ -87,7 +87,7 @@ def capacity_words(capacity: Capacity) -> str:
 
 
 def worktree_table(iterations: Sequence[LoopIteration]) -> list[str]:
-    """Return the lines of a table of a worktree loop's iterations."""
+    """Return the table of a worktree loop's iterations, as lines."""
     rows = [("#", "ended", "time", "commits", "files", "done", "tokens", "cost", ""), *map(_worktree_row, iterations)]
     widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]) - 1)]
     return [
@@ -154,13 +154,13 @@ def _now(loop: LoopSummary) -> str:
 def _criterion_words(loop: LoopSummary) -> str:
     match Criterion(loop.criterion):
         case Criterion.TASKS:
-            return "no box of its tasks.md is open"
+            return "no box in its tasks.md is open"
         case Criterion.PROMISE:
-            return "the agent promises it"
+            return "the agent promises completion"
         case Criterion.COMMAND:
-            return f"this succeeds: {one_line(loop.done_command, 100)}"
+            return f"this command succeeds: {one_line(loop.done_command, 100)}"
         case Criterion.MANUAL:
-            return "a person says so: wt-loop done, or wt-loop stop"
+            return "you say so, with wt-loop done or wt-loop stop"
 
 
 def _table(records: Sequence[IterationRecord]) -> list[str]:

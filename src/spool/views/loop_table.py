@@ -1,4 +1,4 @@
-"""The table of `spool ps` and `wt-loop list`."""
+"""Prints the table of `spool ps` and `wt-loop list`."""
 
 import os
 import shutil
@@ -15,26 +15,26 @@ from spool.views import words
 
 _COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20
-"""With less room than this beside a loop, its reason gets a line of its own."""
+"""With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
-"""As much of a change's name as sets it apart from others."""
+"""Columns of a change's name that are kept, to tell changes apart."""
 _ENDLESS = 1 << 20
 
 
 def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
-    """Print loops, as a table or as JSON."""
+    """Print loops as a table or as JSON."""
     now = datetime.now(UTC)
     if as_json:
         print(msgspec.json.encode([loop_json(loop, now) for loop in loops]).decode())
         return
-    # A pipe is read by a script, which may need all of it.
+    # A script that reads a pipe needs every column in full.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
     for line in table(loops, now, width) if loops else ["No loop is running."]:
         print(line)
 
 
 def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
-    """Return a summary for scripts: every field, and the figures that follow from them."""
+    """Return a summary as JSON values: all fields and the figures derived from them."""
     return {
         **msgspec.to_builtins(loop),
         "id": loop.id,
@@ -48,7 +48,7 @@ def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
 
 
 def table(loops: Sequence[LoopSummary], now: datetime, width: int = _ENDLESS) -> list[str]:
-    """Return the lines of a table of loops, each of which fits the width."""
+    """Return a table of loops as lines that fit the width."""
     cells = [_cells(loop, now) for loop in loops]
     columns = {name: [name, *rest] for name, *rest in zip(_COLUMNS, *cells, strict=True)}
     _fit(columns, width)
@@ -65,7 +65,7 @@ def table(loops: Sequence[LoopSummary], now: datetime, width: int = _ENDLESS) ->
 
 
 def progress_words(loop: LoopSummary) -> str:
-    """Format how far a loop has come: `3/10`, and over its whole life where that is more."""
+    """Format a loop's iterations: `3/10`, followed by the total over all runs if it differs."""
     if not loop.running:
         return str(loop.iteration)
     limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
@@ -74,7 +74,7 @@ def progress_words(loop: LoopSummary) -> str:
 
 
 def coloured() -> bool:
-    """Whether colour is wanted on standard output."""
+    """Whether to colour standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
@@ -91,7 +91,7 @@ def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
 
 
 def _fit(columns: dict[str, list[str]], width: int) -> None:
-    """Shorten the names of changes, as the id finds the loop too; before they are unreadable, leave out columns."""
+    """Shorten change names to fit the width, and drop columns first if 24 characters of a name would not remain."""
     change = columns["CHANGE"]
     spare = max(0, _width(change) - _READABLE)
     for name in ("DOOR", "PROJECT"):

@@ -1,4 +1,4 @@
-"""Chooses the views of a run: what was asked for, and where the output goes."""
+"""Selects the views of a run by its spec and by where the output goes."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from spool.domain.spec import LoopSpec, Show
 
 
 def observers_of(spec: LoopSpec) -> list[Observer]:
-    """Return what shows a run and keeps its log."""
+    """Return the observers that show a run and write its log."""
     title = spec.change if spec.door is Door.WORKTREE else ""
     shown = [] if spec.show is Show.NOTHING else [terminal_view(spec.show, verbose=spec.verbose, title=title)]
     if spec.door is Door.WORKTREE:
@@ -21,7 +21,7 @@ def observers_of(spec: LoopSpec) -> list[Observer]:
 
 
 def terminal_view(show: Show, *, verbose: bool, title: str = "") -> Observer:
-    """Return the view that fits what was asked for and where the output goes; `title` asks for a window title."""
+    """Return the view for an output mode and for standard output; `title` sets the window title."""
     if show is Show.JSON:
         from spool.views.lines import JsonView
 

@@ -1,4 +1,4 @@
-"""The words for events and figures; every view uses the same ones."""
+"""Formats events and figures as text; all views use the same wording."""
 
 from spool.domain.events import (
     Error,
@@ -40,10 +40,10 @@ def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
             )
         case Reverted():
             if event.resumed and event.kept_as:  # a person may have worked here since the stop
-                kept = f"changes since are set aside, yours too: spool checkpoint restore {event.kept_as}"
-                return f"back at the story's checkpoint; {kept}"
-            kept = f"; what was discarded is kept as {event.kept_as}" if event.kept_as else ""
-            return f"back at the checkpoint{kept}"
+                kept = f"later changes, yours included, are saved: spool checkpoint restore {event.kept_as}"
+                return f"reverted to the story's checkpoint; {kept}"
+            kept = f"; the discarded work is kept as {event.kept_as}" if event.kept_as else ""
+            return f"reverted to the checkpoint{kept}"
 
 
 def ended(record: IterationRecord) -> str:
@@ -60,18 +60,18 @@ def ended(record: IterationRecord) -> str:
 
 
 def why(record: IterationRecord) -> str:
-    """Explain why an iteration ended as it did, if there is more to say."""
+    """Return the reason and note of an iteration's outcome, or an empty string."""
     return one_line("; ".join(part for part in (record.reason, worded(record.note)) if part), 400)
 
 
 def vetoed(record: IterationRecord) -> list[str]:
-    """List the promises that did not count, unless the reason says so already."""
+    """Return a line per refused promise, without the last if it is the record's reason."""
     lines = [f"a promise did not count: {veto.why}" for veto in record.vetoes]
     return lines[:-1] if lines and lines[-1] == record.reason else lines
 
 
 def changed(record: IterationRecord) -> str:
-    """Format how much was changed."""
+    """Format the count of changed files and lines."""
     count = record.changed_files
     if not count:
         return "no files changed"
@@ -79,13 +79,13 @@ def changed(record: IterationRecord) -> str:
 
 
 def spent(usage: Usage) -> list[str]:
-    """Format what was used, as far as the agent reported it."""
-    said = []
+    """Format the tokens and cost that the agent reported."""
+    parts = []
     if usage.tokens is not None:
-        said.append(f"{tokens(usage.tokens)} tokens")
+        parts.append(f"{tokens(usage.tokens)} tokens")
     if usage.cost_usd is not None:
-        said.append(f"${usage.cost_usd:.2f}")
-    return said
+        parts.append(f"${usage.cost_usd:.2f}")
+    return parts
 
 
 def tokens(count: int) -> str:
@@ -112,32 +112,32 @@ def tool(event: ToolUse) -> str:
 
 
 def trouble(event: Retry | Denied | Failure) -> str:
-    """Describe what is in the agent's way."""
+    """Describe a retry, a denied tool or a failure."""
     match event:
         case Retry():
-            wait = f", waits {duration(event.delay_s)}" if event.delay_s is not None else ""
-            return one_line(f"{'rate limited' if event.rate_limited else 'retries'}: {event.message}{wait}")
+            wait = f", waiting {duration(event.delay_s)}" if event.delay_s is not None else ""
+            return one_line(f"{'rate limited' if event.rate_limited else 'retrying'}: {event.message}{wait}")
         case Denied():
-            return one_line(f"was refused {event.tool} {event.summary}")
+            return one_line(f"denied: {event.tool} {event.summary}")
         case Failure():
             return one_line(f"error: {event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
 def waiting(event: Waiting) -> str:
     """Describe a wait."""
-    return one_line(f"waits {duration(event.seconds)}, until {event.until:%H:%M:%S} UTC: {event.reason}")
+    return one_line(f"waiting {duration(event.seconds)}, until {event.until:%H:%M:%S} UTC: {event.reason}")
 
 
 def warning(event: Warned) -> str:
-    """Format a warning, with what to do about it."""
+    """Format a warning with its hint."""
     return one_line(f"{event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
 def kept(event: Error) -> str:
-    """Say where the work of a story that was given up is, and how to continue from it."""
+    """Describe where the work of a failed story is, and how to continue from it."""
     return (
         f"the work of story {one_line(event.kept, 40)} is in the working tree; "
-        "the same command with --on-resume keep continues from it, --on-resume revert restores its checkpoint"
+        "run again with --on-resume keep to continue from it, or --on-resume revert to restore its checkpoint"
     )
 
 

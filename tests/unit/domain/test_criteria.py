@@ -115,9 +115,9 @@ def test_a_manual_loop_goes_on_for_ever() -> None:
 @pytest.mark.parametrize(
     ("tasks", "done", "why"),
     [
-        (None, False, "there is no tasks.md"),
-        ("", False, "tasks.md has no box"),
-        ("Just prose.", False, "tasks.md has no box"),
+        (None, False, "no tasks.md"),
+        ("", False, "tasks.md has no boxes"),
+        ("Just prose.", False, "tasks.md has no boxes"),
         ("- [ ] one\n- [x] two", False, "1 of 2 boxes are ticked"),
         ("- [x] one\n- [X] two", True, "2 of 2 boxes are ticked"),
         ("- [x] one\n- [?] ask\n- [-] no\n- [~] no", True, "1 of 4 boxes are ticked (1 left to a person, 2 shelved)"),
@@ -135,11 +135,9 @@ def test_the_other_checks() -> None:
     assert not check_promise(QUIET).passed
     assert check_command("make test", 0).passed
     assert check_command("make test", 2) == GateResult(
-        name="command", passed=False, why="'make test' ended with code 2"
+        name="command", passed=False, why="'make test' exited with code 2"
     )
-    assert check_command("make test", None) == GateResult(
-        name="command", passed=False, why="'make test' did not end in time"
-    )
+    assert check_command("make test", None) == GateResult(name="command", passed=False, why="'make test' timed out")
 
 
 @pytest.mark.parametrize(

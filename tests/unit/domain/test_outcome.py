@@ -20,7 +20,7 @@ TABLE: list[tuple[str, Facts, OutcomeKind, str]] = [
     ("silence", Facts(exit_code=0), OutcomeKind.NO_PROMISE, ""),
     ("veto", Facts(exit_code=0, reading=VETOED), OutcomeKind.NO_PROMISE, "a promise did not count: echoes the prompt"),
     ("exit 7", Facts(exit_code=7, stderr_tail="oops"), OutcomeKind.HARNESS_ERROR, "exited with code 7: oops"),
-    ("killed", Facts(exit_code=-9), OutcomeKind.HARNESS_ERROR, "was ended by SIGKILL"),
+    ("killed", Facts(exit_code=-9), OutcomeKind.HARNESS_ERROR, "was killed by SIGKILL"),
     ("API error, exit 0", Facts(exit_code=0, failure=API), OutcomeKind.HARNESS_ERROR, "API Error: 400"),
     (
         "API error beside a promise",
@@ -35,7 +35,7 @@ TABLE: list[tuple[str, Facts, OutcomeKind, str]] = [
         "all edits refused, though it promised",
         Facts(exit_code=0, reading=KEPT, denied=("Write", "Write", "Bash"), changed_files=0),
         OutcomeKind.PERMISSION_DENIED,
-        "was refused Write, Bash",
+        "was denied Write, Bash",
     ),
     (
         "one tool refused, work done",
@@ -87,4 +87,4 @@ def test_outcome(facts: Facts, kind: OutcomeKind, reason: str) -> None:
 
 def test_an_agent_that_was_ended_after_its_promise_is_marked() -> None:
     outcome = classify(Facts(exit_code=-9, stopped=StopCause.PROMISED, reading=KEPT))
-    assert outcome.note == "did not exit after its promise and was ended"
+    assert outcome.note == "did not exit after its promise and was stopped"

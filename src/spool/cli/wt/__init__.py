@@ -1,1 +1,1 @@
-"""`wt-loop`: loops in worktrees, each in a terminal of its own, over the same engine and the same registry."""
+"""`wt-loop`: loops in worktrees, each in its own terminal, on the same engine and registry as `spool`."""

@@ -1,4 +1,4 @@
-"""`wt-loop`: finds the command."""
+"""`wt-loop`: dispatches to the subcommands."""
 
 import click
 
@@ -7,14 +7,14 @@ from spool.cli.edge import debug_option
 from spool.cli.main import Commands
 
 _COMMANDS = {
-    "start": ("spool.cli.wt.start:start", "Start a loop in a change's worktree, in a terminal of its own."),
-    "status": ("spool.cli.wt.status:status", "Show where a loop stands."),
-    "list": ("spool.cli.wt.list:list_loops", "List every loop that runs on this machine."),
-    "stop": ("spool.cli.wt.stop:stop", "Stop a loop, and wait until it is gone."),
-    "done": ("spool.cli.wt.stop:done", "Say that the work is done."),
-    "logs": ("spool.cli.wt.watch:logs", "Print the log of a loop."),
+    "start": ("spool.cli.wt.start:start", "Start a loop in a change's worktree, in a new terminal."),
+    "status": ("spool.cli.wt.status:status", "Show a loop's status."),
+    "list": ("spool.cli.wt.list:list_loops", "List the loops running on this machine."),
+    "stop": ("spool.cli.wt.stop:stop", "Stop a loop and wait until it has exited."),
+    "done": ("spool.cli.wt.stop:done", "Mark a loop's work as done."),
+    "logs": ("spool.cli.wt.watch:logs", "Print a loop's log."),
     "attach": ("spool.cli.wt.watch:attach", "Watch a loop in this terminal."),
-    "history": ("spool.cli.wt.status:show_history", "Show every iteration of a loop."),
+    "history": ("spool.cli.wt.status:show_history", "Show all iterations of a loop."),
     "resume": ("spool.cli.wt.start:resume", "Continue a loop that has ended."),
 }
 
@@ -23,9 +23,9 @@ _COMMANDS = {
     cls=Commands,
     table=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog='First steps: wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
+    epilog='Example: wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
 )
 @click.version_option(__version__, "-V", "--version", prog_name="wt-loop", message="%(prog)s %(version)s")
 @debug_option
 def wt_loop() -> None:
-    """Run coding agents in loops, one per worktree, each in a terminal of its own."""
+    """Run coding agents in loops, one per worktree, each in its own terminal."""

@@ -1,4 +1,4 @@
-"""`wt-loop start` and `wt-loop resume`: loop over a task in a worktree, in a terminal of its own."""
+"""`wt-loop start` and `wt-loop resume`: run a task in a loop in a worktree, in a new terminal."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,19 +19,19 @@ from spool.sources.project import bare_project
 if TYPE_CHECKING:
     from spool.domain.spec import LoopSpec
 
-_where = option("Which worktree")
-_agent = option("Which agent")
-_limits = option("When to stop")
-_window = option("Which terminal")
+_where = option("Worktree")
+_limits = option("Completion and limits")
+_run = option("Run")
+_window = option("Terminal")
 _EXAMPLES = (
     'wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
     'wt-loop start add-auth "Make the tests pass" --done-command "make test" --create',
     "wt-loop start add-auth --terminal tmux --allow-all",
 )
 _WINDOW_OPTIONS = (
-    _window("--terminal", metavar="NAME", help="A terminal's name, tmux, or none for the background."),
-    _window("--fullscreen/--no-fullscreen", default=None, help="Fill the screen."),
-    _window("--keep-open/--close", "keep_open", default=None, help="Leave the window when the loop has ended."),
+    _window("--terminal", metavar="NAME", help="Terminal program, tmux, or none for the background."),
+    _window("--fullscreen/--no-fullscreen", default=None, help="Open the window full screen."),
+    _window("--keep-open/--close", "keep_open", default=None, help="Keep the window open after the loop ends."),
 )
 _LIMIT_OPTIONS = (
     _limits(
@@ -45,7 +45,7 @@ _LIMIT_OPTIONS = (
         "--stall",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Stop after N iterations without progress; 0: never.  [default: 3; manual: 0]",
+        help="Stop after N iterations without progress; 0 disables.  [default: 3; manual: 0]",
     ),
     _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
     _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
@@ -56,26 +56,27 @@ _LIMIT_OPTIONS = (
 @click.command("start", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("change_id", metavar="CHANGE")
 @click.argument("task", nargs=-1)
-@_where("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
-@_where("--create", is_flag=True, help="Make the worktree if there is none.")
+@_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
+@_where("--create", is_flag=True, help="Create the worktree if it does not exist.")
 @together(AGENT_OPTIONS)
-@_agent("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @_limits(
     "--done",
     type=click.Choice([one.value for one in Criterion]),
-    help="What makes it done.  [default: tasks, without one manual]",
+    help="When the work is done.  [default: tasks; manual without tasks]",
 )
-@_limits("--done-command", metavar="COMMAND", help="Done when this command succeeds.")
-@together(_LIMIT_OPTIONS, _WINDOW_OPTIONS)
+@_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
+@together(_LIMIT_OPTIONS)
+@_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@together(_WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
-    """Start a loop in the worktree of a change, in a new terminal window, and return.
+    """Start a loop in the worktree of a change, in a new terminal window.
 
-    Claude Code is the agent unless another is chosen. Without a desktop the loop runs in tmux, else in the background.
+    The default agent is Claude Code. Without a desktop, the loop runs in tmux or in the background.
     """
     check_id(change_id)
     if given["path"] is not None and given["create"]:
-        raise UsageError("--path names a worktree, --create makes one: give one of them")
+        raise UsageError("--path and --create cannot be used together")
     from spool.app.worktree_start import checkout_of, task_spec, worktree_settings
 
     checkout = checkout_of(change_id, path=given["path"], create=given["create"], announce=_announce)
@@ -96,11 +97,11 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 
 @click.command("resume", cls=GroupedCommand)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
-@_where("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
-    """Continue a loop that has ended, as it was started but for what is given here. Limits count anew."""
+    """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
     from spool.app.worktree_start import resumed_spec
     from spool.app.worktrees import locate
 
@@ -113,7 +114,7 @@ def resume(change_id: str | None, **given: Any) -> None:
 
 
 def _begin(spec: "LoopSpec") -> None:
-    """Open a terminal for the loop, wait until it runs there, and say what a person can do with it."""
+    """Open a terminal for the loop, wait until it runs, and print how to watch and stop it."""
     from spool.app.launch import in_terminal
     from spool.app.worktree_start import refuse_early
 
@@ -126,8 +127,8 @@ def _begin(spec: "LoopSpec") -> None:
     if kind == "tmux":
         click.echo(f"  tmux attach -t {session}")
     click.echo(f"  wt-loop attach {loop.change}    watch it here")
-    click.echo(f"  wt-loop status {loop.change}    where it stands")
-    click.echo(f"  wt-loop stop {loop.change}      end it")
+    click.echo(f"  wt-loop status {loop.change}    show its status")
+    click.echo(f"  wt-loop stop {loop.change}      stop it")
 
 
 def _complain(message: str) -> None:
@@ -135,19 +136,19 @@ def _complain(message: str) -> None:
 
 
 def _announce(made: Checkout) -> None:
-    click.echo(f"Made the worktree {made.path} on branch {made.branch}.")
+    click.echo(f"Created worktree {made.path} on branch {made.branch}.")
 
 
 def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
     done, command = given["done"], given["done_command"]
     if command is not None:
         if done not in (None, Criterion.COMMAND) or not command.strip():
-            raise UsageError("--done-command needs a command, and no other --done beside it")
+            raise UsageError("--done-command needs a command and allows only --done command")
         return Criterion.COMMAND
     if done == Criterion.COMMAND:
         raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
     if done == Criterion.TASKS and tasks is None:
-        _complain("there is no tasks.md yet; until there is one with boxes, nothing is done")
+        _complain("no tasks.md yet; the work is not done until one exists with all boxes ticked")
     return Criterion(done) if done else default_criterion(tasks)
 
 
@@ -156,7 +157,7 @@ def _task(words: tuple[str, ...], *, written: bool) -> str:
     if text:
         return text
     if not written:
-        raise UsageError("say what is to be done", hint='wt-loop start add-auth "Implement the login form"')
+        raise UsageError("a task is required", hint='for example: wt-loop start add-auth "Implement the login form"')
     return "Implement the change."
 
 

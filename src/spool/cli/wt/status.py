@@ -1,4 +1,4 @@
-"""`wt-loop status` and `wt-loop history`: they read small files, and load next to nothing."""
+"""`wt-loop status` and `wt-loop history`. They start no loop, so they import little."""
 
 import sys
 import time
@@ -17,13 +17,13 @@ from spool.views.loop_table import show_loops
 @click.command("status")
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--watch", "-w", is_flag=True, help="Print it anew each second, until the loop ends.")
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> None:
-    """Show a loop's status, its iterations, what it has used, and what it is doing now.
+    """Show a loop's status, iterations, usage and current activity.
 
-    Without a change: the loop of the current worktree, or all loops.
+    Without CHANGE, show the loop of the current worktree, or all running loops if it has none.
     """
     while True:
         if name is None and path is None and loop_here() is None:
@@ -44,10 +44,10 @@ def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> No
 @click.command("history")
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def show_history(name: str | None, as_json: bool, path: str | None) -> None:
-    """Show every iteration of a loop: when it ran, why it ended, and what it committed."""
+    """Show all iterations of a loop: duration, why each ended, and its commits."""
     loop = locate(name, path)
     iterations = [iteration_of(record, loop.criterion) for record in history(loop)]
     if as_json:

@@ -13,35 +13,36 @@ from spool.errors import UsageError
 
 @click.command("stop")
 @click.argument("names", metavar="[CHANGE]...", nargs=-1)
-@click.option("--all", "-a", "everything", is_flag=True, help="Stop every loop that wt-loop started.")
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Stop all loops started by wt-loop.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
-    """Stop a loop, and wait until its agent is gone. Without a change: the loop of the current worktree.
+    """Stop a loop and wait until its agent has exited.
 
-    Stopping a loop that has ended is not an error; a window that was left open is closed.
+    Without CHANGE, stop the loop of the current worktree. Stopping a loop that has already ended succeeds and closes
+    its window.
     """
     if everything and (names or path):
-        raise UsageError("--all and a change do not go together")
+        raise UsageError("--all cannot be used with a change or --path")
     if not everything:
         return stop_all([_named(name, path) for name in names or (None,)])
     code = stop_all([loop for loop in with_runner() if loop.door is Door.WORKTREE])
     if others := len(running()):
-        click.echo(f"Still running: {counted(others, 'loop')} of other commands; spool stop --all ends those.")
+        click.echo(f"Still running: {counted(others, 'loop')} of other commands; stop with: spool stop --all")
     return code
 
 
 @click.command("done")
 @click.argument("name", metavar="[CHANGE]", required=False)
-@click.option("--now", is_flag=True, help="Do not wait for the iteration that is running.")
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def done(name: str | None, now: bool, path: str | None) -> int:
-    """Call the work done: a running loop ends after this iteration, one that has ended is marked."""
+    """Mark a loop's work as done. A running loop ends after the current iteration."""
     loop = locate(name, path)
     if loop.running and not now:
         ask_to_finish(loop)
-        click.echo(f"{loop.change} ends as done when this iteration is over; --now ends it at once.")
+        click.echo(f"{loop.change} ends as done after this iteration; --now ends it immediately.")
         return 0
     code = stop_all([loop]) if loop.running else 0
     if not code:
@@ -51,7 +52,7 @@ def done(name: str | None, now: bool, path: str | None) -> int:
 
 
 def _named(name: str | None, path: str | None) -> LoopSummary:
-    """Return the loop that is meant; one of another command, where only that has the name."""
+    """Return the named loop; one of another command only if no `wt-loop` loop has the name."""
     found = matching(name, running()) if name and not path else []
     if found and all(loop.door is not Door.WORKTREE for loop in found):
         return found[0]

@@ -13,10 +13,10 @@ from spool.domain.loop import Door, LoopSummary
 @click.command("logs")
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def logs(name: str | None, follow: bool, path: str | None) -> None:
-    """Print everything that the loop's terminal showed, over all iterations."""
+    """Print the output of a loop, of all iterations."""
     if (other := _of_another_command(name)) is not None:
         show_log(other, follow=follow)
         return
@@ -26,15 +26,18 @@ def logs(name: str | None, follow: bool, path: str | None) -> None:
 
 @click.command("attach")
 @click.argument("name", metavar="[CHANGE]", required=False)
-@click.option("--path", metavar="DIR", help="The worktree, where the change's id does not give it.")
+@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @click.help_option("-h", "--help")
 def attach(name: str | None, path: str | None) -> int:
-    """Watch a loop in this terminal: its tmux session, or its output. Ctrl-C ends the watching, not the loop."""
+    """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
+
+    The loop keeps running when you detach.
+    """
     return attach_to(_of_another_command(name) or locate(name, path))
 
 
 def _of_another_command(name: str | None) -> LoopSummary | None:
-    """Return a running loop of another command, where no loop of `wt-loop` has that name."""
+    """Return a running loop of another command, if no `wt-loop` loop has that name."""
     found = matching(name, known()) if name else []
     if any(loop.door is Door.WORKTREE for loop in found):
         return None

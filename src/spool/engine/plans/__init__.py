@@ -1,1 +1,1 @@
-"""The plans, one per front door: what the next prompt is, and how an iteration is judged."""
+"""The plans: each builds the prompts and judges the iterations of one kind of loop."""

@@ -1,4 +1,4 @@
-"""The plan of `spool ralph` and `wt-loop`: one prompt, again and again, until the criterion says that it is done."""
+"""The plan of `spool ralph` and `wt-loop`: repeats one prompt until the criterion is met."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -25,20 +25,20 @@ _Result = TypeVar("_Result")
 
 
 class Heads(Protocol):
-    """Reads which commit is checked out."""
+    """Reads the checked-out commit."""
 
     async def head(self) -> str:
-        """Return the commit that is checked out; empty before the first commit."""
+        """Return the checked-out commit; empty before the first commit."""
         ...
 
     async def commits(self, before: str, after: str) -> tuple[str, ...]:
-        """Return the commits that `after` has and `before` has not, oldest first."""
+        """Return the commits in `after` but not in `before`, oldest first."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What the loop is for, and when it ends."""
+    """The task of a loop and its criterion."""
 
     task: str
     promise: str
@@ -46,28 +46,28 @@ class Aim:
     criterion: Criterion = Criterion.PROMISE
     command: str = ""
     own_files: tuple[str, ...] = ()
-    """Files of ours in the working tree; they are not progress."""
+    """Spool's files in the working tree, which do not count as progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What the plan needs of the world."""
+    """The functions that the plan calls."""
 
     read_change: Callable[[], Awaitable[Change]]
     read_context: Callable[[], str]
     run_command: Callable[[str], Awaitable[int | None]]
-    """Runs the user's own check; None if it did not end in time."""
+    """Runs the user's check and returns its exit code; None if it timed out."""
     marked_done: Callable[[], bool]
-    """Whether a person has said that the work is done."""
+    """Whether a person marked the work as done."""
     emit: Emit
     jitter: Callable[[], float]
     heads: Heads | None = None
-    """Where commits and progress are measured; None where nobody asks for them."""
+    """Measures commits and progress; None if they are not needed."""
     question_tool: str = ""
 
 
 class PromptPlan:
-    """Builds each prompt from the change as it stands, and judges by the criterion."""
+    """Builds each prompt from the current change, and judges by the criterion."""
 
     def __init__(self, aim: Aim, world: World) -> None:
         self.promise = aim.promise
@@ -78,11 +78,11 @@ class PromptPlan:
         self._ticked_before = 0
 
     async def resume(self, memory: PlanState) -> PlanState:
-        """Return a fresh memory: limits count per run."""
+        """Reset the idle count: limits count per run."""
         return msgspec.structs.replace(memory, idle=0)
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
-        """Finish if there is nothing left to do."""
+        """Finish if the work is already done."""
         if self._world.marked_done():
             return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE)
         if self._aim.criterion is Criterion.TASKS:
@@ -92,7 +92,7 @@ class PromptPlan:
         return memory
 
     async def prepare(self, memory: PlanState, place: Place) -> str:
-        """Return the prompt, with the change and the notes read anew."""
+        """Return the prompt, after rereading the change and the notes."""
         change = await self._world.read_change()
         if self._world.heads is not None:
             self._head_before = await self._warning(self._world.heads.head())
@@ -114,7 +114,7 @@ class PromptPlan:
         )
 
     def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:  # noqa: ARG002 - the protocol's
-        """Return what the agent said or did, with its iteration."""
+        """Return a stream event with its iteration."""
         return AgentEvent(iteration=place.iteration, event=said)
 
     def gates(self, ended: Ended) -> Sequence[Gate]:
@@ -134,7 +134,7 @@ class PromptPlan:
                 return ()
 
     async def inspect(self, changes: Changes | None) -> Findings:
-        """Return the commits of an iteration, and whether it got anywhere."""
+        """Return the commits of an iteration, and whether it made progress."""
         heads = self._world.heads
         if heads is None:
             return Findings()
@@ -167,22 +167,22 @@ class PromptPlan:
         return refusal_words(outcome.refused) if asked and outcome.refused else ""
 
     async def settle(self, memory: PlanState) -> PlanState:
-        """Return the memory as it is: nothing is ever due."""
+        """Return the memory unchanged: nothing is ever due."""
         return memory
 
     def conclude(self, finish: Finish) -> Finish:
-        """End as done what a person called done, though a stop did not wait for the iteration."""
+        """End as done if a person marked it so, even after a stop."""
         return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE) if self._world.marked_done() else finish
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
-        """Return nothing: there is nothing to clean up."""
+        """Return an empty string: there is nothing to clean up."""
         return ""
 
     async def _read_tasks(self) -> str | None:
         return (await self._world.read_change()).tasks
 
     async def _warning(self, work: Awaitable[_Result]) -> _Result | None:
-        """Await git's answer; a failure costs a warning, not the loop."""
+        """Await a git command; on failure, warn and return None."""
         try:
             return await work
         except (CommandTimeout, CommandFailed) as error:
@@ -195,16 +195,16 @@ def _ticked(change: Change) -> int:
 
 
 def ending(aim: Aim) -> str:
-    """Return the end of the prompt: what ends the loop. A promise is asked for only where it is the criterion."""
+    """Return the end of the prompt, which states when the loop ends; empty if the criterion is a promise."""
     match aim.criterion:
         case Criterion.PROMISE:
             return ""
         case Criterion.TASKS:
-            rule = "The loop ends by itself when every box of the task list is ticked, and not before."
+            rule = "The loop ends when every box of the task list is ticked, and not before."
         case Criterion.COMMAND:
-            rule = f"The loop ends by itself when this command succeeds:\n\n    {aim.command}"
+            rule = f"The loop ends when this command succeeds:\n\n    {aim.command}"
         case Criterion.MANUAL:
-            rule = "A person decides when this is done. Until then find the next most useful piece of work."
+            rule = "A person decides when this is done. Until then, find the next most useful piece of work."
     files = ", ".join(f"`{name}`" for name in aim.own_files)
     leave = f"Leave these files alone; they belong to the loop: {files}." if files else ""
     return f"## When this is done\n\n{rule}" + (f"\n\n{leave}" if leave else "")

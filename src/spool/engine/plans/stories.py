@@ -1,4 +1,4 @@
-"""The plan of `spool run`: story by story, each from a checkpoint, and again from it after a failure."""
+"""The plan of `spool run`: works story by story, and retries each from its checkpoint."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -34,22 +34,22 @@ from spool.errors import CommandError
 
 
 class StorySource(Protocol):
-    """The seeds' adapter: where stories come from."""
+    """Reads the stories of a change."""
 
     async def refresh(self) -> StoryList:
-        """Return the stories as they stand now, after asking whoever else knows them."""
+        """Return the current stories, after querying external tools."""
         ...
 
     async def stories(self) -> StoryList:
-        """Return the stories as they stand now."""
+        """Return the current stories."""
         ...
 
     def concerns(self) -> list[str]:
-        """Return what a person should know after a refresh, and forget it."""
+        """Return the warnings of the last refresh, and clear them."""
         ...
 
     async def prompt_parts(self) -> ChangeTexts:
-        """Return the texts that every story's prompt contains."""
+        """Return the texts for every story's prompt."""
         ...
 
 
@@ -57,23 +57,23 @@ class Checkpoints(Protocol):
     """Saves and restores the working tree, for one change in one worktree."""
 
     async def save(self, label: str) -> Checkpoint:
-        """Save the tree; it is safe when this returns."""
+        """Save the tree durably."""
         ...
 
     async def current(self) -> Checkpoint | None:
-        """Return the checkpoint that exists, from this run or an earlier one."""
+        """Return the existing checkpoint, from this run or an earlier one."""
         ...
 
     async def revert(self, checkpoint: Checkpoint) -> Discarded | None:
-        """Restore the tree; return what was discarded, which is kept, if anything was."""
+        """Restore the tree; return the discarded work, which is kept, or None."""
         ...
 
     async def drop(self, checkpoint: Checkpoint) -> None:
-        """Let go of the checkpoint."""
+        """Delete the checkpoint."""
         ...
 
     async def cleanup(self) -> None:
-        """Let go of everything that only a running loop needs."""
+        """Delete everything that only a running loop needs."""
         ...
 
 
@@ -85,49 +85,49 @@ class OnResume(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Walk:
-    """How the stories are walked."""
+class StoryOptions:
+    """The options of a story plan."""
 
     limits: Limits
     max_retries: int
     on_resume: OnResume
     question_tool: str
     learnings: str
-    """Path of the file in which stories write down what later ones should know."""
+    """Path of the file with learnings for later stories."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoryWorld:
-    """What the plan needs of the world."""
+    """The functions that the plan calls."""
 
     source: StorySource
     checkpoints: Checkpoints
     read_context: Callable[[], str]
     commit: Callable[[str], Awaitable[str | None]] | None
-    """Commits a finished story, where that is wanted."""
+    """Commits a finished story; None if not wanted."""
     emit: Emit
     jitter: Callable[[], float]
 
 
 class StoryPlan:
-    """Walks the stories of a change."""
+    """Works through the stories of a change."""
 
     promise = DEFAULT_PROMISE
 
-    def __init__(self, walk: Walk, world: StoryWorld) -> None:
-        self.limits = walk.limits
-        self._walk = walk
+    def __init__(self, options: StoryOptions, world: StoryWorld) -> None:
+        self.limits = options.limits
+        self._options = options
         self._world = world
         self._known = StoryList()
         self._resumed = False
 
     async def resume(self, memory: PlanState) -> PlanState:
-        """Finish what was due; else restore the checkpoint that an earlier run left, or keep the tree, as asked."""
+        """Return the memory, with a revert due if an earlier run left a checkpoint to restore."""
         if memory.due is not Due.NOTHING:
             return memory
         left = await self._world.checkpoints.current()
-        # A revert that was cut short left a mixture of two trees: that is never worth keeping.
-        if left is not None and (self._walk.on_resume is OnResume.REVERT or left.half_reverted):
+        # An interrupted revert left a mixture of two trees, which is never kept.
+        if left is not None and (self._options.on_resume is OnResume.REVERT or left.half_reverted):
             self._resumed = True
             return msgspec.structs.replace(memory, due=Due.REVERT)
         return memory
@@ -162,39 +162,39 @@ class StoryPlan:
             StoryPrompt(
                 iteration=place.iteration,
                 attempt=memory.retries + 1,
-                max_attempts=self._walk.max_retries + 1,
+                max_attempts=self._options.max_retries + 1,
                 story=story,
                 change=await self._world.source.prompt_parts(),
-                learnings=self._walk.learnings,
+                learnings=self._options.learnings,
                 context=self._world.read_context(),
                 last_failure=memory.own_words,
                 refusal=memory.refusal,
-                question_tool=self._walk.question_tool,
+                question_tool=self._options.question_tool,
             )
         )
 
     def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:
-        """Return what the agent said or did, with its story."""
+        """Return a stream event with its story."""
         return StoryEvent(story_id=_story_id(memory), iteration=place.iteration, event=said)
 
     def gates(self, ended: Ended) -> Sequence[Gate]:
-        """Return the story's boxes, where the agent claims it is done."""
+        """Return a check of the story's boxes, if the agent claims completion."""
         if ended.outcome.kind is not OutcomeKind.COMPLETED:
             return ()
         return (StoryBoxes(self._known, self._world.source.stories),)
 
     async def inspect(self, changes: Changes | None) -> Findings:  # noqa: ARG002 - the protocol's signature
-        """Return nothing: retries end a story that makes no progress."""
+        """Return no findings: retries end a story that makes no progress."""
         return Findings()
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
-        """Decide by the promise and the gates, and remember what that means for the next attempt."""
+        """Decide by the promise and the gates, and remember the result for the next attempt."""
         verdict = judge_story(
             ended.outcome,
             tally,
             self.limits,
             retries=memory.retries,
-            max_retries=self._walk.max_retries,
+            max_retries=self._options.max_retries,
             refused=refusal(ended.gates),
             now=now,
             jitter=self._world.jitter,
@@ -214,11 +214,11 @@ class StoryPlan:
         return msgspec.structs.replace(memory, due=Due.NOTHING)
 
     def conclude(self, finish: Finish) -> Finish:
-        """Return the end as it was judged."""
+        """Return the end unchanged."""
         return finish
 
     async def close(self, finish: Finish, memory: PlanState) -> str:
-        """Clean up when all is done; otherwise the tree and its checkpoint stay as they are."""
+        """Clean up after success; otherwise leave the tree and its checkpoint unchanged."""
         if finish.status is Status.DONE:
             await self._world.checkpoints.cleanup()
             return ""
@@ -268,7 +268,7 @@ class StoryPlan:
                 total=story.total,
                 completed=story.completed,
                 attempt=story.attempt,
-                max_attempts=self._walk.max_retries + 1,
+                max_attempts=self._options.max_retries + 1,
             )
         )
 
@@ -282,11 +282,11 @@ def _story_id(memory: PlanState) -> str:
 
 
 def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
-    """Return what must be done, and said, before the next attempt."""
+    """Return the memory for the next attempt."""
     match verdict:
         case NextStory():
             return msgspec.structs.replace(memory, due=Due.ACCEPT)
-        case Retry() if memory.due is Due.ACCEPT:  # a command failed while the story was accepted: only that is retried
+        case Retry() if memory.due is Due.ACCEPT:  # a command failed during acceptance: retry only that
             return msgspec.structs.replace(memory, retries=verdict.retry)
         case Retry():
             return msgspec.structs.replace(

@@ -1,1 +1,1 @@
-"""What fills the terminal, one module a screen."""
+"""The screens, one module each."""

@@ -1,4 +1,4 @@
-"""What all screens share: help, themes, and leaving."""
+"""The base of all screens: help, themes and quitting."""
 
 import gc
 from typing import ClassVar, TypeVar
@@ -15,21 +15,21 @@ from spool.tui.widgets.key_line import KeyLine
 _Answer = TypeVar("_Answer")
 
 
-def spare_what_lives_long() -> None:
-    """Keep the garbage collector away from what is there now: a full round over it took 50 to 100 ms at 10,000 events
-    a second, which is longer than a key press may take."""
-    gc.unfreeze()  # what an earlier screen left can go
+def freeze_live_objects() -> None:
+    """Exclude the current objects from garbage collection: a full collection took 50 to 100 ms at 10,000 events per
+    second, which is longer than a key press may take."""
+    gc.unfreeze()  # free what an earlier screen left
     gc.collect()
     gc.freeze()
 
 
 class KeyedScreen(Screen[_Answer]):
-    """A screen that knows its own keys."""
+    """A screen with keys and help."""
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """What the help says of this screen's own keys."""
+    """This screen's keys and their help."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-medium"), (120, "-wide")]  # noqa: RUF012 - Textual's own form
-    AUTO_FOCUS = ""  # each screen says itself where the keys go; Textual would open the first tab with its focus
+    AUTO_FOCUS = ""  # each screen sets its own focus; Textual's would open the first tab
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("t", "app.theme", "Theme", show=False),
@@ -39,11 +39,11 @@ class KeyedScreen(Screen[_Answer]):
 
     @property
     def is_there(self) -> bool:
-        """Whether there is anything left to show something on: an answer may come after the screen has gone."""
+        """Whether the screen can still be updated: a result may arrive after it has closed."""
         return self.is_attached and self.is_running and bool(self.children)
 
     def action_help(self) -> None:
-        """Show the keys."""
+        """Show the help."""
         self.app.push_screen(HelpScreen(self.KEYS))
 
     @on(KeyLine.Pressed)
@@ -63,6 +63,6 @@ class SpoolScreen(KeyedScreen[None]):
         self.client = client
 
     def complain(self, error: SpoolError | OSError) -> None:
-        """Tell what went wrong, and what to do about it."""
+        """Show an error and its hint."""
         hint = error.hint if isinstance(error, SpoolError) else ""
         self.notify(f"{error}\n{hint}".strip(), severity="error", timeout=8)

@@ -1,4 +1,4 @@
-"""The help: every key that works here."""
+"""The help: the keys of a screen."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,9 +12,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 _EVERYWHERE = (
-    ("?", "this help"),
-    ("t", "the other theme, light or dark"),
-    ("Ctrl-Z", "back to the shell; fg comes back"),
+    ("?", "show this help"),
+    ("t", "switch between light and dark"),
+    ("Ctrl-Z", "suspend; fg resumes"),
 )
 
 
@@ -22,7 +22,7 @@ SUSPEND = Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, priori
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows keys over the screen that they belong to."""
+    """Shows the keys on top of their screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "app.pop_screen", "Close"),
@@ -34,10 +34,10 @@ class HelpScreen(ModalScreen[None]):
         self._keys = [*keys, *_EVERYWHERE]
 
     def compose(self) -> ComposeResult:
-        """Make the table of keys."""
+        """Create the table of keys."""
         table = Table.grid(padding=(0, 2))
         for key, meaning in self._keys:
             table.add_row(Text(key, "bold cyan"), Text(meaning))
         with VerticalScroll(id="help"):
-            yield Static("Keys (Esc closes this)", classes="heading", markup=False)
+            yield Static("Keys (Esc to close)", classes="heading", markup=False)
             yield Static(table)

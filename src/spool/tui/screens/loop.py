@@ -1,4 +1,4 @@
-"""Watches a loop: a view of its journal. What it can do to the loop is ask it to stop, and leave it a note."""
+"""The loop screen: shows a loop's journal, and can stop the loop or add a note."""
 
 import time
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from spool.domain.text import one_line
 from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
 from spool.tui.pages import StoryIndexes
-from spool.tui.screens.base import KeyedScreen, SpoolScreen, spare_what_lives_long
+from spool.tui.screens.base import KeyedScreen, SpoolScreen, freeze_live_objects
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.stopping import HINT_AFTER_S, Answer, StopKey
@@ -35,29 +35,29 @@ from spool.views import words
 _PAINT_S = 0.08
 _POLL_S = 1.0
 _SELECTION = 2
-"""How many screens there are when one looks at the selection: itself, and Textual's own below it."""
+"""The screen count when the selection is on top: itself, and Textual's own below it."""
 _KEYS_AT_THE_END = (
     Binding("q", "stop", "Back"),
     Binding("s", "result", "Result"),
-    Binding("left", "walk(1)", "Story", key_display="←→"),
+    Binding("left", "move_story(1)", "Story", key_display="←→"),
 )
 
 
 class LoopScreen(SpoolScreen):
-    """Stories, what the agent says, what it changed, and the figures."""
+    """Shows the stories, the agent's output, its changes, and the figures."""
 
     KEYS = (
-        ("Left, Right", "walk the stories, away from the running one"),
+        ("Left, Right", "show the previous or next story"),
         ("Esc", "back to the running story"),
-        ("Tab, Shift-Tab", "walk the tabs"),
-        ("Up, PgUp, Home", "scroll; the end is no longer followed"),
-        ("End", "go to the end, and follow it"),
-        ("n, p", "mark the next or previous call, or file"),
+        ("Tab, Shift-Tab", "switch tabs"),
+        ("Up, PgUp, Home", "scroll, and stop following the end"),
+        ("End", "scroll to the end and follow it"),
+        ("n, p", "mark the next or previous call or file"),
         ("Enter, click", "fold or unfold it"),
         ("f", "fold or unfold all"),
         ("a", "add a note for the next iteration"),
-        ("s", "the result so far"),
-        ("d", "detach: the loop goes on without you"),
+        ("s", "show the result so far"),
+        ("d", "detach; the loop keeps running"),
         ("q", "stop the loop; completed work is kept"),
         ("q q q", "within three seconds: force-quit"),
     )
@@ -66,8 +66,8 @@ class LoopScreen(SpoolScreen):
         Binding("d", "detach", "Detach"),
         Binding("a", "note", "Note"),
         Binding("s", "result", "Result"),
-        Binding("left", "walk(-1)", "Story", key_display="←→"),
-        Binding("right", "walk(1)", "Next story", show=False),
+        Binding("left", "move_story(-1)", "Story", key_display="←→"),
+        Binding("right", "move_story(1)", "Next story", show=False),
         Binding("tab", "step(1)", "Tab", show=False, priority=True),
         Binding("shift+tab", "step(-1)", "Previous tab", show=False, priority=True),
         Binding("escape", "back", "Back", show=False),
@@ -77,7 +77,7 @@ class LoopScreen(SpoolScreen):
         super().__init__(client)
         self._loop = loop
         self._started = started
-        """Whether its runner was started just now, and may have failed to."""
+        """Whether its runner was just started, and may have failed."""
         self._feed = client.attach(loop)
         self._progress = LoopProgress(loop.change, whole=loop.door is not Door.RUN)
         self._indexes = StoryIndexes()
@@ -93,7 +93,7 @@ class LoopScreen(SpoolScreen):
         self._opened_at = time.time()
 
     def compose(self) -> ComposeResult:
-        """Make the parts."""
+        """Create the widgets."""
         yield LoopTitle(stories=self._loop.door == "run")
         with Container(id="body"):
             yield StoryStrip(id="stories")
@@ -104,22 +104,22 @@ class LoopScreen(SpoolScreen):
         yield KeyLine([*_KEYS_AT_THE_END, *KeyedScreen.BINDINGS], id="end-keys")
 
     def on_mount(self) -> None:
-        """Begin to follow the journal."""
+        """Start following the journal."""
         self.query_one("#message").display = self.query_one("#end-keys").display = False
         self.query_one("#agent-text").focus()
         self.run_worker(Bridge(self._feed, self._progress, self._indexes, self).run(), name="bridge")
         self.set_interval(_POLL_S, self._tick)
-        self.call_after_refresh(spare_what_lives_long)
+        self.call_after_refresh(freeze_live_objects)
         self._learn()
         self._paint()
 
     def on_unmount(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self._feed.close()
 
     @property
     def view(self) -> StoryView | None:
-        """The story that is looked at: the running one, until one walks away."""
+        """The story on screen: the running one unless another was selected."""
         stories = self._progress.stories
         wanted = self._selected if self._selected is not None else self._progress.current
         return stories.get(wanted or "") or next(iter(stories.values()), None)
@@ -145,7 +145,7 @@ class LoopScreen(SpoolScreen):
 
     @work(group="learn")
     async def _finish(self, event: Bridge.Over) -> None:
-        """Look at the change a last time, then go where one goes from here."""
+        """Read the change a last time, then show the result or the selection."""
         await self._look()
         if not self.is_there:
             return
@@ -157,12 +157,12 @@ class LoopScreen(SpoolScreen):
             self.app.notify(event.complaint, title="The loop did not start", severity="error", timeout=10)
             while self in self.app.screen_stack:
                 self.app.pop_screen()
-        else:  # a result that is open tells the end itself
+        else:  # an open result updates itself
             self._result_due = not any(isinstance(screen, ResultScreen) for screen in self.app.screen_stack)
             self.on_screen_resume()
 
     def on_screen_resume(self) -> None:
-        """Show the result when the loop has ended, but not over a note that is being written."""
+        """Show the result when the loop has ended, but not on top of a note being written."""
         if self._result_due and self.app.screen is self:
             self._result_due = False
             self.action_result()
@@ -172,13 +172,13 @@ class LoopScreen(SpoolScreen):
             self.app.pop_screen()
 
     def _tick(self) -> None:
-        """Once a second: the clock, the boxes, and a stop that nobody answers."""
+        """Update the clock and the boxes, and warn of a slow stop, once a second."""
         if not self.is_there:
             return
         if self._asked_at is not None and not self._over and time.monotonic() - self._asked_at >= HINT_AFTER_S:
-            self._tell(f"The loop has not stopped yet. To force-quit, press q {_times(self._stop_key.left)} more.")
+            self._say(f"The loop has not stopped yet. Press q {_times(self._stop_key.left)} more to force-quit.")
         if self._over:
-            self._paint()  # what one looks at may still change: the working tree does
+            self._paint()  # the working tree may still change
         else:
             self.query_one(Meter).show(self._progress)
             self._learn()
@@ -189,12 +189,12 @@ class LoopScreen(SpoolScreen):
         await self._look()
 
     async def _look(self) -> None:
-        """Look at the boxes of the change, and show where it stands."""
+        """Read the stories of the change, and repaint."""
         try:
             self._stories = await self.client.stories(self._loop)
             if not self._scenarios:
                 self._scenarios = await self.client.scenarios(self._loop)
-        except (SpoolError, OSError):  # the agent may be rewriting the change at this moment
+        except (SpoolError, OSError):  # the agent may be rewriting the change
             pass
         if self._loop.door == "run":
             self._progress.know(self._stories)
@@ -210,13 +210,13 @@ class LoopScreen(SpoolScreen):
         self.query_one(StoryStrip).show(tiles, view.id if view else "")
         self.query_one(Meter).show(self._progress)
         if self._progress.waiting is not None and self._asked_at is None:
-            self._tell(words.waiting(self._progress.waiting))
+            self._say(words.waiting(self._progress.waiting))
         elif self._asked_at is None:
-            self._tell("")
+            self._say("")
         if view is not None:
             self.query_one(StoryTabs).show(self._progress, view, self._stories, self._scenarios)
 
-    def _tell(self, message: str) -> None:
+    def _say(self, message: str) -> None:
         line = self.query_one("#message", Line)
         line.display = bool(message)
         line.say(one_line(message, 300))
@@ -233,27 +233,27 @@ class LoopScreen(SpoolScreen):
         self._selected = None if story == self._progress.current and not self._over else story
         self._paint()
 
-    def action_walk(self, by: int) -> None:
-        """Look at the next or the previous story."""
+    def action_move_story(self, by: int) -> None:
+        """Show the next or previous story."""
         ids = list(self._progress.stories)
         if ids and self.view is not None:
             self._select(ids[max(0, min(len(ids) - 1, ids.index(self.view.id) + by))])
 
     def action_step(self, by: int) -> None:
-        """Go to another tab."""
+        """Switch to another tab."""
         self.query_one(StoryTabs).step(by)
 
     def action_result(self) -> None:
-        """Show what has been done so far."""
-        self.app.push_screen(ResultScreen(self._progress, lambda: self._over), self._walk_to)
+        """Show the result so far."""
+        self.app.push_screen(ResultScreen(self._progress, lambda: self._over), self._select_from_result)
 
-    def _walk_to(self, story: str | None) -> None:
+    def _select_from_result(self, story: str | None) -> None:
         if story is not None:
             self._select(story)
 
     @work(exclusive=True, group="note")
     async def action_note(self) -> None:
-        """Ask for a note and leave it for the next iteration."""
+        """Ask for a note and add it for the next iteration."""
         text = await self.app.push_screen_wait(NoteScreen())
         if not text or not text.strip():
             return
@@ -262,30 +262,30 @@ class LoopScreen(SpoolScreen):
         except (SpoolError, OSError) as error:
             self.notify(str(error), severity="error")
             return
-        self.notify("The next iteration will read it.")
+        self.notify("Note added; the next iteration reads it.")
 
     def action_detach(self) -> None:
-        """Leave the loop alone."""
+        """Leave the loop running and return to the selection."""
         if not self._over:
-            self.app.notify(f"{self._loop.change} goes on. Enter attaches to it again.")
+            self.app.notify(f"{self._loop.change} keeps running. Press Enter to attach again.")
         self._leave_to_selection()
 
     def action_back(self) -> None:
-        """Go back: to the running story, or out of a loop that has ended."""
+        """Return to the running story, or leave a loop that has ended."""
         if self._over:
             self._leave_to_selection()
         elif self._selected is not None:
             self._selected = None
             self._paint()
         else:
-            self.notify("d leaves the loop running, q stops it.")
+            self.notify("Press d to leave the loop running, q to stop it.")
 
     def action_leave(self) -> None:
-        """Ctrl-C means what q means here."""
+        """Handle Ctrl-C like q."""
         self.action_stop()
 
     def action_stop(self) -> None:
-        """Stop the loop; pressed again and again, leave at once."""
+        """Stop the loop; force-quit if pressed repeatedly."""
         if self._over:
             self._leave_to_selection()
             return
@@ -294,17 +294,17 @@ class LoopScreen(SpoolScreen):
             case Answer.STOP:
                 self._asked_at = time.monotonic()
                 self.client.stop(self._loop)
-                self._tell("Stopping. Completed work is kept; this screen closes when the agent has ended.")
+                self._say("Stopping. Completed work is kept; this screen closes when the agent has exited.")
             case Answer.ONCE_MORE:
                 self._asked_at = self._asked_at or time.monotonic()
-                self._tell("Still stopping. Press q once more to force-quit.")
+                self._say("Still stopping. Press q once more to force-quit.")
             case Answer.FORCE:
                 self.client.force(self._loop)
                 self.app.exit(
                     return_code=130,
                     message=Text(
-                        f"Warning: force-quit. The loop of {one_line(self._loop.change)} is being killed, "
-                        "and this was not waited for."
+                        f"Warning: force-quit. The loop of {one_line(self._loop.change)} is being killed "
+                        "in the background."
                     ),
                 )
 

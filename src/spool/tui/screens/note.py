@@ -1,4 +1,4 @@
-"""Asks for a note that the next iteration will read."""
+"""Asks for a note for the next iteration."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from spool.tui.screens.help import SUSPEND
 
 
 class _Note(TextArea):
-    """A text in which Enter is the end; what is pasted keeps its lines."""
+    """A text area in which Enter submits; pasted text keeps its lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Add", priority=True),
@@ -22,18 +22,18 @@ class _Note(TextArea):
     ]
 
     class Submitted(Message):
-        """The note is written."""
+        """The note was submitted."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     def action_submit(self) -> None:
-        """Say that the note is written."""
+        """Submit the note."""
         self.post_message(self.Submitted(self.text))
 
     def action_newline(self) -> None:
-        """Begin a new line."""
+        """Insert a newline."""
         self.insert("\n")
 
 
@@ -43,11 +43,11 @@ class NoteScreen(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel"), SUSPEND]
 
     def compose(self) -> ComposeResult:
-        """Make the window."""
+        """Create the window."""
         with Vertical(id="note"):
-            yield Static("A note for the next iteration", classes="heading", markup=False)
+            yield Static("Note for the next iteration", classes="heading", markup=False)
             yield _Note(soft_wrap=True, show_line_numbers=False)
-            yield Static("Enter adds it, Ctrl-J begins a new line, Esc leaves it.", classes="hint", markup=False)
+            yield Static("Enter: add · Ctrl-J: new line · Esc: cancel", classes="hint", markup=False)
 
     @on(_Note.Submitted)
     def _done(self, event: _Note.Submitted) -> None:

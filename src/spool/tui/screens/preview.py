@@ -1,4 +1,4 @@
-"""Reads a change before its loop starts, down to the prompt itself."""
+"""The preview screen: shows a change before its loop starts, including the prompt."""
 
 from typing import ClassVar
 
@@ -30,8 +30,8 @@ class PreviewScreen(SpoolScreen):
 
     KEYS = (
         ("R", "start the loop"),
-        ("Tab, Shift-Tab", "walk the tabs"),
-        ("Up, Down", "scroll; in the settings, walk the fields"),
+        ("Tab, Shift-Tab", "switch tabs"),
+        ("Up, Down", "scroll; in the settings, move between fields"),
         ("Esc", "back"),
         ("q", "quit"),
     )
@@ -50,7 +50,7 @@ class PreviewScreen(SpoolScreen):
         self._settings: Settings | None = client.settings
 
     def compose(self) -> ComposeResult:
-        """Make the tabs."""
+        """Create the tabs."""
         yield Line(f"Spool · {one_line(self._change)}", classes="title", id="name")
         yield Line(id="notice")
         with Tabbed(initial="proposal"):
@@ -90,23 +90,23 @@ class PreviewScreen(SpoolScreen):
         try:
             prompt = await self.client.prompt(self._change, self._settings or self.client.settings)
         except (SpoolError, OSError) as error:
-            self._text("prompt", [line(f"there is no prompt: {error}", Tone.DIM)])
+            self._text("prompt", [line(f"no prompt: {error}", Tone.DIM)])
             return
-        self._text("prompt", plain(prompt) or [line("every story is complete", Tone.DIM)])
+        self._text("prompt", plain(prompt) or [line("all stories are complete", Tone.DIM)])
 
     def _text(self, name: str, blocks: list[Block]) -> None:
         if self.is_there:
             self.query_one(f"#{name}-text", PagedView).show(BlockPages(blocks))
 
     def action_step(self, by: int) -> None:
-        """Go to another tab."""
+        """Switch to another tab."""
         self.query_one(Tabbed).step(by)
 
     @on(Tabbed.TabActivated)
     def _shown(self, event: Tabbed.TabActivated) -> None:
         if event.pane.id != event.tabbed_content.active:
             return
-        if event.pane.id == "settings":  # no field yet: the keys of the last line are to work here too
+        if event.pane.id == "settings":  # focus no field, so that the screen's keys keep working
             self.set_focus(None)
             return
         if event.pane.id == "prompt":
@@ -114,7 +114,7 @@ class PreviewScreen(SpoolScreen):
         event.pane.query_one(PagedView).focus()
 
     def action_enter(self) -> None:
-        """Go into the fields of the settings, which have no focus at first."""
+        """Focus the first field of the settings."""
         if self.query_one(Tabbed).active == "settings":
             self.query_one(SettingsForm).enter()
 
@@ -133,7 +133,7 @@ class PreviewScreen(SpoolScreen):
             form.complain(f"{error}. {error.hint}" if error.hint else str(error))
 
     def action_back(self) -> None:
-        """Go back to the list; from a field of the settings, first out of the field."""
+        """Leave a field of the settings, or return to the list."""
         if isinstance(self.focused, Input | Checkbox):
             self.set_focus(None)
         else:
@@ -144,7 +144,7 @@ class PreviewScreen(SpoolScreen):
     async def action_start(self) -> None:
         """Start the loop and watch it."""
         if self._settings is None:
-            self.notify("The settings are not right yet.", severity="error")
+            self.notify("The settings are invalid.", severity="error")
             return
         try:
             loop = await self.client.start(self._change, self._settings)

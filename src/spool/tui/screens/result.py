@@ -1,4 +1,4 @@
-"""What a loop has done: story by story, and in all."""
+"""The result screen: what a loop did, per story and in total."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,24 +25,24 @@ from spool.views import words
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
-"""How many of them hold no figures."""
+"""The number of leading columns without figures."""
 _REFRESH_S = 1.0
 _FIXED = 46
-"""What the columns beside the story take."""
+"""The width of all columns but the story."""
 
 
 class ResultScreen(KeyedScreen[str | None]):
-    """A table of the stories under the verdict, and what became of the one under the cursor; Enter goes to it."""
+    """Shows the verdict, a table of the stories, and the attempts of the selected one; Enter opens it."""
 
     KEYS = (
-        ("Up, Down", "walk the stories"),
-        ("Enter", "look at what happened in a story"),
-        ("Tab", "to the texts, to scroll them"),
+        ("Up, Down", "select a story"),
+        ("Enter", "open the story"),
+        ("Tab", "move to the texts, to scroll them"),
         ("Esc", "back to the loop"),
         ("q", "quit"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Look at it"),
+        Binding("enter", "select", "Open"),
         Binding("escape", "dismiss(None)", "Back"),
         Binding("q", "leave", "Quit"),
     ]
@@ -55,7 +55,7 @@ class ResultScreen(KeyedScreen[str | None]):
         self._wide = 0
 
     def compose(self) -> ComposeResult:
-        """Make the verdict and the table."""
+        """Create the verdict and the table."""
         yield Line(f"Spool · {one_line(self._progress.change)} · result", classes="title")
         with VerticalScroll(id="verdict"):
             yield Static(id="verdict-text")
@@ -64,21 +64,21 @@ class ResultScreen(KeyedScreen[str | None]):
         yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
 
     def on_mount(self) -> None:
-        """Fill the table, and fill it again while the loop goes on."""
+        """Fill the table and refresh it every second."""
         self.query_one(DataTable).focus()
         self.set_interval(_REFRESH_S, self._show)
 
     def on_resize(self) -> None:
-        """Lay the table out for the width."""
+        """Fit the table to the width."""
         self._show()
 
     def _show(self) -> None:
-        """Show what there is to tell now."""
+        """Show the current verdict and table."""
         self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
         table: DataTable[Text] = self.query_one(DataTable)
         before, self._shown = self._shown, rows
-        if len(before) == len(rows) and self._wide == self.size.width:  # in their places: the cursor stays where it is
+        if len(before) == len(rows) and self._wide == self.size.width:  # update in place, which keeps the cursor
             news = [
                 (at, cell) for at, row in enumerate(rows) for cell in range(len(row)) if row[cell] != before[at][cell]
             ]
@@ -95,13 +95,13 @@ class ResultScreen(KeyedScreen[str | None]):
         table.move_cursor(row=row)
 
     def _of_interest(self) -> int:
-        """Return the row of the story that was worked on last, if it is not done; else the first."""
+        """Return the row of the current story if it is not done, else the first."""
         stories = list(self._progress.stories.values())
         current = [at for at, one in enumerate(stories) if one.id == self._progress.current]
         return current[0] if current and stories[current[0]].mark is not Mark.DONE else 0
 
     def action_select(self) -> None:
-        """Go to the story under the cursor."""
+        """Open the story under the cursor."""
         self.query_one(DataTable).action_select_cursor()
 
     @on(DataTable.RowHighlighted)
@@ -119,7 +119,7 @@ class ResultScreen(KeyedScreen[str | None]):
         over = self._over()
         state = state_of(progress, over=over)
         text = Text.assemble((state, STATUS_STYLES.get(state, "bold")), (f" · {self._total()}", "dim"))
-        if reason := progress.ended.reason if progress.ended else "its runner is gone" if over else "":
+        if reason := progress.ended.reason if progress.ended else "its runner died" if over else "":
             text.append(f"\n{one_line(reason, 400)}")
         if progress.error is not None and progress.error.kept:
             text.append(f"\nKept: {words.kept(progress.error)}", "yellow")

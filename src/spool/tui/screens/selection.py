@@ -1,4 +1,4 @@
-"""The first screen: which changes there are, and which loops run."""
+"""The selection screen: lists the changes and the running loops."""
 
 from typing import ClassVar
 
@@ -20,21 +20,21 @@ from spool.tui.widgets.line import Line
 
 _REFRESH_S = 1.0
 _FILTER_KEYS = (
-    Binding("enter", "filter_done", "Choose from these"),
+    Binding("enter", "filter_done", "Apply"),
     Binding("escape", "clear_filter", "Show all"),
 )
-_EMPTY = "There is no active change here.\nA change is a folder with a proposal.md under .spool/changes/."
+_EMPTY = "No active changes.\nA change is a folder with a proposal.md under .spool/changes/."
 
 
 class SelectionScreen(SpoolScreen):
-    """Lists the changes; Enter looks at one, or attaches to its loop if that runs."""
+    """Lists the changes; Enter opens one, or attaches to its running loop."""
 
     KEYS = (
-        ("Up, Down", "walk the changes"),
-        ("Enter", "look at a change; attach to a loop that runs"),
-        ("l", "look at the last run of a change"),
-        ("/", "filter; Esc ends it"),
-        ("q", "quit; loops that run go on"),
+        ("Up, Down", "select a change"),
+        ("Enter", "open a change, or attach to its running loop"),
+        ("l", "show the last run of a change"),
+        ("/", "filter; Esc shows all"),
+        ("q", "quit; running loops continue"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Open", show=True),
@@ -50,7 +50,7 @@ class SelectionScreen(SpoolScreen):
         self._rows: list[ChangeRow] | None = None
 
     def compose(self) -> ComposeResult:
-        """Make the list."""
+        """Create the list."""
         yield Line("Spool · changes", classes="title")
         yield Line(id="columns")
         yield ChangeList(self._change, id="changes")
@@ -69,7 +69,7 @@ class SelectionScreen(SpoolScreen):
         self.set_interval(_REFRESH_S, self._read)
 
     def on_screen_resume(self) -> None:
-        """Come back from another screen: what is shown may be old."""
+        """Refresh after returning from another screen."""
         self._read()
 
     def on_resize(self) -> None:
@@ -98,20 +98,20 @@ class SelectionScreen(SpoolScreen):
         empty = self.query_one("#empty", Line)
         empty.display = not shown
         empty.say(_EMPTY if not self._rows else "No change matches the filter. Esc shows all.", layout=True)
-        self._tell(changes.row)
+        self._show_detail(changes.row)
 
-    def _tell(self, row: ChangeRow | None) -> None:
-        """Show what the line of a change has no room for."""
-        told = ""
+    def _show_detail(self, row: ChangeRow | None) -> None:
+        """Show the details that do not fit in the row of a change."""
+        detail = ""
         if row is not None:
-            where = f"runs in {row.elsewhere}" if row.elsewhere else "running"
+            where = f"running in {row.elsewhere}" if row.elsewhere else "running"
             now = f"{where}; Enter attaches" if row.running else row.loop.reason if row.loop else ""
-            told = " · ".join(part for part in (row.title, now) if part)
-        self.query_one("#detail", Line).say(one_line(told, 400))
+            detail = " · ".join(part for part in (row.title, now) if part)
+        self.query_one("#detail", Line).say(one_line(detail, 400))
 
     @on(ChangeList.OptionHighlighted)
     def _highlighted(self) -> None:
-        self._tell(self.query_one(ChangeList).row)
+        self._show_detail(self.query_one(ChangeList).row)
 
     @on(ChangeList.Chosen)
     def _chosen(self, event: ChangeList.Chosen) -> None:
@@ -121,11 +121,11 @@ class SelectionScreen(SpoolScreen):
             self.app.push_screen(PreviewScreen(self.client, event.row.id))
 
     def action_choose(self) -> None:
-        """Open what is under the cursor, from wherever the focus is."""
+        """Open the change under the cursor, wherever the focus is."""
         self.query_one(ChangeList).action_select()
 
     def action_last_run(self) -> None:
-        """Look at what the last run of a change did."""
+        """Show the last run of a change."""
         row = self.query_one(ChangeList).row
         if row is None or row.loop is None:
             self.notify("No loop has run for this change yet.")
@@ -133,7 +133,7 @@ class SelectionScreen(SpoolScreen):
             self.app.push_screen(LoopScreen(self.client, row.loop))
 
     def action_filter(self) -> None:
-        """Type to filter."""
+        """Show the filter and focus it."""
         self._show_filter(shown=True)
         self.query_one("#filter", Input).focus()
 
@@ -142,7 +142,7 @@ class SelectionScreen(SpoolScreen):
             self.query_one(name).display = shown
 
     def action_clear_filter(self) -> None:
-        """Show all changes again."""
+        """Clear the filter and show all changes."""
         self.query_one("#filter", Input).value = ""
         self._show_filter(shown=False)
         self.query_one(ChangeList).focus()
@@ -153,6 +153,6 @@ class SelectionScreen(SpoolScreen):
 
     @on(Input.Submitted, "#filter")
     def action_filter_done(self) -> None:
-        """Leave the filter as it is, and go to the list."""
+        """Keep the filter and focus the list."""
         self.query_one("#filter-keys").display = False
         self.query_one(ChangeList).focus()

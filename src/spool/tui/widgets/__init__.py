@@ -1,1 +1,1 @@
-"""The parts of the screens. Each says what happened to it in messages of its own and never reaches upward."""
+"""The widgets of the screens. Each posts its own messages and never reaches upward."""

@@ -14,14 +14,14 @@ from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
 
 _BAR = 10
 _WIDE = 72
-"""From this width on there is room for titles and for the last activity."""
+"""Minimum width for titles and the last activity."""
 
 
 class ChangeList(OptionList):
-    """One line a change, with progress, status and last activity; running loops are marked."""
+    """Shows one line per change, with progress, status and last activity; running loops are marked."""
 
     class Chosen(Message):
-        """A person has chosen a change."""
+        """A change was chosen."""
 
         def __init__(self, row: ChangeRow) -> None:
             super().__init__()
@@ -30,7 +30,7 @@ class ChangeList(OptionList):
     def __init__(self, first: str | None = None, *, id: str | None = None) -> None:
         super().__init__(markup=False, id=id)
         self._first = first
-        """The change that the cursor begins on."""
+        """The change that the cursor starts on."""
         self._rows: list[ChangeRow] = []
         self._shown: list[Text] = []
 
@@ -41,7 +41,7 @@ class ChangeList(OptionList):
         return self._rows[at] if at is not None and at < len(self._rows) else None
 
     def show(self, rows: Sequence[ChangeRow]) -> None:
-        """Show these changes; the cursor stays on the change it was on."""
+        """Show these changes and keep the cursor on its change."""
         width, now = self.scrollable_content_region.width, datetime.now(UTC)
         lines = [line(row, width, now) for row in rows]
         before = self.row
@@ -56,7 +56,7 @@ class ChangeList(OptionList):
         self.highlighted = (places or [0])[0] if rows else None
 
     def on_resize(self) -> None:
-        """Lay the lines out anew."""
+        """Fit the lines to the width."""
         self.show(self._rows)
 
     @on(OptionList.OptionSelected)
@@ -86,8 +86,8 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
     text.append("► " if row.running else "  ", "bold cyan")
     text.append(fitted(row.id, name) + " ", "bold" if row.running else "")
     if title:
-        said = f"in worktree {row.elsewhere.rpartition('/')[2]}" if row.elsewhere else row.title
-        text.append(fitted("" if said == row.id else said, title) + " ", "dim" if row.elsewhere else "")
+        shown = f"in worktree {row.elsewhere.rpartition('/')[2]}" if row.elsewhere else row.title
+        text.append(fitted("" if shown == row.id else shown, title) + " ", "dim" if row.elsewhere else "")
     text.append_text(bar(row.done, row.total, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
     status = str(row.loop.status) if row.loop else "complete" if row.total and row.done == row.total else "new"

@@ -6,11 +6,11 @@ from spool.domain.text import clean
 
 
 class Line(Static):
-    """Shows text from anywhere as it is: no markup, and nothing that could act on the terminal."""
+    """Shows text verbatim, without markup and control sequences."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(clean(text), markup=False, id=id, classes=classes)
 
     def say(self, text: str, *, layout: bool = False) -> None:
-        """Show another text; `layout` if its height may change."""
+        """Replace the text; set `layout` if its height may change."""
         self.update(clean(text), layout=layout)

@@ -1,4 +1,4 @@
-"""The first line of a loop: which one it is, how it stands, and how far it is."""
+"""The title line of a loop: its name, state and progress."""
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -14,14 +14,14 @@ _ROOMY = 80
 
 
 class LoopTitle(Static):
-    """Where there is little room, the names give way to the state and the progress."""
+    """Shows a loop's names, state and progress; drops names first when space is short."""
 
     def __init__(self, *, stories: bool) -> None:
         super().__init__(classes="title", markup=False)
         self._stories = stories
 
     def show(self, progress: LoopProgress, *, over: bool, replayed: float) -> None:
-        """Show a loop as it stands."""
+        """Show a loop's current state."""
         room = self.size.width
         state = state_of(progress, over=over)
         right = Text.assemble((state, STATUS_STYLES.get(state, "bold yellow")))
@@ -37,8 +37,8 @@ class LoopTitle(Static):
 
 
 def _names(progress: LoopProgress, room: int) -> str:
-    """Name the loop in as many words as there is room for; its change comes last to be cut."""
+    """Return the loop's names that fit; the change is cut last."""
     agent = f"{progress.harness} {progress.model or ''}".strip()
     names = [one_line(name, 60) for name in ("Spool", progress.change, agent) if name]
     wordings = [_DOT.join(some) for some in (names, names[1:], names[1:2])]
-    return next((told for told in wordings if cell_len(told) <= room), fitted(wordings[-1], room))
+    return next((text for text in wordings if cell_len(text) <= room), fitted(wordings[-1], room))

@@ -14,7 +14,7 @@ _ITERATIONS = 12
 
 
 class Meter(Horizontal):
-    """Iteration, attempt, elapsed time, tokens and cost; charts where there is room for them."""
+    """Shows iteration, attempt, elapsed time, tokens and cost, and charts if they fit."""
 
     DEFAULT_CSS = """
     Meter { height: 1; }
@@ -24,17 +24,17 @@ class Meter(Horizontal):
     """
 
     def compose(self) -> ComposeResult:
-        """Make the parts."""
+        """Create the widgets."""
         yield Static(id="figures", markup=False)
         for name in ("time", "tokens", "cost"):
             yield Static(name, id=f"{name}-name", classes="name chart", markup=False)
             yield Sparkline(id=f"{name}-chart", classes="chart")
 
     def show(self, progress: LoopProgress) -> None:
-        """Show where a loop stands."""
+        """Show a loop's figures."""
         line = self.query_one("#figures", Static)
-        told = figures(progress, datetime.now(UTC), line.size.width)
-        line.update(Text(told, no_wrap=True, overflow="ellipsis"), layout=False)
+        text = figures(progress, datetime.now(UTC), line.size.width)
+        line.update(Text(text, no_wrap=True, overflow="ellipsis"), layout=False)
         charted = list(progress.charted)[-_ITERATIONS:]
         for name, values in (
             ("time", [one.seconds for one in charted]),
@@ -43,6 +43,6 @@ class Meter(Horizontal):
         ):
             chart = self.query_one(f"#{name}-chart", Sparkline)
             self.query_one(f"#{name}-name").visible = chart.visible = any(values)
-            padded = [0.0] * (_ITERATIONS - len(values)) + values  # one column an iteration
+            padded = [0.0] * (_ITERATIONS - len(values)) + values  # one column per iteration
             if chart.data != padded:
                 chart.data = padded

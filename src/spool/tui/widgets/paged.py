@@ -1,4 +1,4 @@
-"""A view of a text of any length. A few pages around where one looks are painted; the rest stays where it is."""
+"""A view of a text of any length. It paints only a few pages around the visible part."""
 
 import asyncio
 import time
@@ -18,22 +18,22 @@ from spool.tui.paint import NARROWEST, Painter
 from spool.tui.window import Folds, Page, Window
 
 _SLICE_S = 0.006
-"""How long painting may hold up the keyboard: a key press is to be answered within 50 ms."""
+"""Maximum seconds of painting before key presses are handled, which must take less than 50 ms."""
 _MOST_PAGES = 24
 _SCREENS = 2
-"""How many screenfuls are kept ready above and below."""
+"""The number of screenfuls kept painted above and below."""
 _END = -1
 _BAR = 2
-"""The columns of the bar at the right, and of the gap beside it."""
+"""The columns of the scrollbar and the gap beside it."""
 _REVERSE = Style(reverse=True)
 _THUMB = Segment(" ┃", Style(dim=True))
 _TRACK = Segment("  ")
 
 
 class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows pages; follows the end until one scrolls up, if it is to follow.
+    """Shows pages; with `follow`, keeps the end in view until the user scrolls up.
 
-    The bar at the right is its own: Textual's knows the pages that are painted, and not the length of the text.
+    It draws its own scrollbar: Textual's covers only the painted pages, not the whole text.
     """
 
     DEFAULT_CSS = """
@@ -56,7 +56,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self._source: Pages = BlockPages(())
         self._painting: Pages = self._source
-        """The source of what is being painted; another one may be wanted in the meantime."""
+        """The source being painted; `_source` may change meanwhile."""
         self._follow = follow
         self.following = follow
         self._folds = Folds(shut=folded)
@@ -68,7 +68,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._work = asyncio.Event()
 
     def show(self, source: Pages, *, stay: bool = False) -> None:
-        """Show something; `stay` keeps the place, for a newer state of the same text."""
+        """Show a text; `stay` keeps the scroll position, for a newer version of the same text."""
         if source is self._source:
             self._paint_anew()
         self._source = source
@@ -79,17 +79,17 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._work.set()
 
     def grown(self) -> None:
-        """There may be more at the end."""
+        """Check for more text at the end."""
         self._work.set()
 
     @property
     def place(self) -> tuple[int, int]:
-        """The last page in view, counted from 1, and how many there are."""
+        """The last visible page, counted from 1, and the number of pages."""
         page = self._window.find(self.scroll_offset.y + max(1, self.size.height) - 1)
         return page.number + 1 if page else 0, self._source.count
 
     def on_mount(self) -> None:
-        """Begin to paint."""
+        """Start painting."""
         self.run_worker(self._keep_up(), name="paint", exit_on_error=True)
 
     def on_resize(self) -> None:
@@ -112,7 +112,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip([*text, _THUMB if y in self._thumb() else _TRACK]).crop(0, width).apply_style(self.rich_style)
 
     def _thumb(self) -> range:
-        """Return the lines of the bar's thumb; none if everything is in view."""
+        """Return the lines of the scrollbar's thumb; none if everything is visible."""
         height = self.size.height
         top, total = self._window.estimate(self.scroll_offset.y, self._source.count)
         if total <= height:
@@ -123,29 +123,29 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         return range(first, first + size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Look for more in the direction of the scrolling."""
+        """Load more pages in the direction of scrolling."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) == round(new_value) or self._moving:
             return
         if self._at_end():
             self.following = self._follow
-        elif new_value < min(old_value, self.max_scroll_y):  # not pushed up by a text that has become shorter
+        elif new_value < min(old_value, self.max_scroll_y):  # not if a shorter text moved it up
             self.following = False
         self._work.set()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the bar."""
+        """Start dragging the scrollbar."""
         if event.x >= self.outer_size.width - _BAR:
             self.capture_mouse()
             self._drag(event.y)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Go where the bar is dragged."""
+        """Scroll to where the scrollbar is dragged."""
         if self.app.mouse_captured is self:
             self._drag(event.y)
 
     def on_mouse_up(self) -> None:
-        """Let go of the bar."""
+        """Stop dragging the scrollbar."""
         self.release_mouse()
 
     def _drag(self, y: int) -> None:
@@ -158,7 +158,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._go_to(pages * max(0, y) // last)
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold what was clicked."""
+        """Fold or unfold the clicked block."""
         at = event.get_content_offset(self)
         found = None if at is None else self._window.line(at.y + self.scroll_offset.y)
         if at is not None and at.x < self.size.width - _BAR and found is not None and found[1].head:
@@ -166,11 +166,11 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self.action_fold()
 
     def action_first(self) -> None:
-        """Go to the beginning."""
+        """Scroll to the start."""
         self._go_to(0)
 
     def action_last(self) -> None:
-        """Go to the end, and follow it."""
+        """Scroll to the end and follow it."""
         self._go_to(_END)
 
     def _go_to(self, page: int) -> None:
@@ -179,7 +179,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._work.set()
 
     def action_mark(self, step: int) -> None:
-        """Mark the next or the previous thing that folds, and bring it into view."""
+        """Mark the next or previous fold, and scroll to it."""
         heads = self._window.heads()
         if not heads:
             return
@@ -196,7 +196,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def action_fold(self) -> None:
-        """Fold or unfold what is marked."""
+        """Fold or unfold the marked block."""
         if self._folds.marked != NO_FOLD:
             self._folds.turn(self._folds.marked)
             self._paint_anew()
@@ -223,7 +223,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
                 await self._bring_up_to_date()
 
     async def _bring_up_to_date(self) -> None:
-        """Have the right pages painted, in the right order of need: first what is in view."""
+        """Paint the missing pages, visible ones first."""
         window, dark = self._window, self.app.current_theme.dark
         width = max(NARROWEST, self.size.width - _BAR)
         if self._painter is None or (self._painter.width, self._painter.dark) != (width, dark):
@@ -262,7 +262,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._to_end()
 
     async def _fill(self, last: int) -> None:
-        """Keep pages ready above and below what is in view, and let go of those far away."""
+        """Paint pages above and below the visible part, and drop those far away."""
         window, margin = self._window, _SCREENS * self.size.height
         while (
             window.last.number < last
@@ -294,11 +294,11 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _asked(self) -> bool:
-        """Whether somebody wants to see something else in the meantime; then what is being done here can be left."""
+        """Whether a newer request makes the current painting obsolete."""
         return self._restart or self._jump is not None or self._source is not self._painting
 
     def _trim(self, margin: int) -> None:
-        """Drop pages that nobody is near."""
+        """Drop pages far from the visible part."""
         window = self._window
         while len(window.pages) > 2 and self.scroll_offset.y - len(window.first.lines) > 2 * margin:
             gone = window.first
@@ -311,12 +311,12 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._lay_out()
 
     async def _painted(self, number: int, earlier: Page | None = None) -> Page:
-        """Paint a page, a few milliseconds at a time; what has not changed is not painted again."""
+        """Paint a page, a few milliseconds at a time; reuse blocks that have not changed."""
         painter = self._painter
         assert painter is not None  # noqa: S101 - the caller has made one
         source, version, count = self._painting, self._painting.version, self._painting.count
         blocks = [block for block in await source.load(number) if not self._folds.hides(block)]
-        page = Page(source, number, blocks, version, final=number < count - 2)  # a line may end on the page after
+        page = Page(source, number, blocks, version, final=number < count - 2)  # a line may end on the next page
         known = dict(zip(earlier.blocks, earlier.painted, strict=True)) if earlier and earlier.painted else {}
         slice_began = time.monotonic()
         for block in blocks:
@@ -333,7 +333,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _shift(self, lines: int) -> None:
-        """Keep in view what was in view, though lines have come or gone above it."""
+        """Keep the same lines visible after lines were added or removed above."""
         if not self.following:
             self._move(self.scroll_offset.y + lines)
 
@@ -341,7 +341,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._move(self.max_scroll_y)
 
     def _move(self, line: int) -> None:
-        """Scroll on our own account, at once; only a person's scrolling decides whether the end is followed."""
+        """Scroll immediately, without changing `following`, which only the user's scrolling does."""
         self._moving = True
         try:
             self.scroll_to(y=line, animate=False, force=True, immediate=True)

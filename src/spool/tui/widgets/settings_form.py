@@ -1,4 +1,4 @@
-"""The settings that a loop starts with, for a person to change."""
+"""A form for the settings of the next loop."""
 
 from typing import ClassVar
 
@@ -25,16 +25,16 @@ _TEXTS = {
 }
 _CHOICES = {
     "allow_all": "Allow all: the agent uses its tools without asking",
-    "keep": "After a stop, go on from the tree as it is",
+    "keep": "After a stop, continue from the tree as it is",
     "commit_stories": "Commit the work of each finished story",
 }
 
 
-_HINT = "Down, or a click, goes into the fields; Esc out of them."
+_HINT = "Press Down or click to edit a field, Esc to leave it."
 
 
 class _Choice(Checkbox):
-    """A box that is empty while it is not ticked; Textual only dims the tick, which nobody sees without colour."""
+    """A box that is empty when not ticked; Textual only dims the tick, which is invisible without colour."""
 
     @property
     def _button(self) -> Content:
@@ -42,7 +42,7 @@ class _Choice(Checkbox):
 
 
 class SettingsForm(VerticalScroll):
-    """One line a setting. Up and Down walk the lines."""
+    """Shows one line per setting. Up and Down move between the lines."""
 
     DEFAULT_CSS = """
     SettingsForm Horizontal { height: 1; margin: 0 1; }
@@ -59,7 +59,7 @@ class SettingsForm(VerticalScroll):
     ]
 
     class Edited(Message):
-        """A person has changed a setting."""
+        """A setting was changed."""
 
         def __init__(self, values: dict[str, str | bool]) -> None:
             super().__init__()
@@ -71,7 +71,7 @@ class SettingsForm(VerticalScroll):
         self._harnesses = harnesses
 
     def compose(self) -> ComposeResult:
-        """Make one line a setting."""
+        """Create one line per setting."""
         for name, label in _TEXTS.items():
             suggester = SuggestFromList(self._harnesses) if name == "harness" else None
             with Horizontal():
@@ -84,11 +84,11 @@ class SettingsForm(VerticalScroll):
         yield Line(id="problem")
 
     def complain(self, problem: str) -> None:
-        """Tell what is wrong with what was typed."""
+        """Show an error in the typed values."""
         self.query_one("#problem", Line).say(problem, layout=True)
 
     def enter(self) -> None:
-        """Put the cursor into the first field."""
+        """Focus the first field."""
         self.query_one("#harness", Input).focus()
 
     @on(Input.Changed)

@@ -1,4 +1,4 @@
-"""The stories of a loop: a list where there is room, else one row."""
+"""The stories of a loop: a list if it fits, else one row."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from spool.tui.looks import MARKS, fitted
 
 
 class Tile(msgspec.Struct, frozen=True):
-    """What is shown of one story."""
+    """One story as shown."""
 
     id: str
     title: str
@@ -23,14 +23,14 @@ class Tile(msgspec.Struct, frozen=True):
 
 
 class StoryStrip(Widget):
-    """Shows the stories; the one that is looked at stands out."""
+    """Shows the stories and highlights the selected one."""
 
     DEFAULT_CSS = """
     StoryStrip { height: 1; width: 1fr; }
     """
 
     class Picked(Message):
-        """A person has clicked a story."""
+        """A story was clicked."""
 
         def __init__(self, story: str) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ class StoryStrip(Widget):
         return self._list() if self.size.height > 1 else self._row()
 
     def on_click(self, event: events.Click) -> None:
-        """Pick the story that was clicked."""
+        """Pick the clicked story."""
         at = event.get_content_offset(self)
         for columns, lines, story in self._places if at is not None else ():
             if at is not None and at.x in columns and at.y in lines:
@@ -74,7 +74,7 @@ class StoryStrip(Widget):
         return text
 
     def _row(self) -> Text:
-        """Return the selected story with its title, between as many neighbours as there is room for."""
+        """Return the selected story with its title, and as many neighbours as fit."""
         shown = [
             self._tile(one, _words(one) if one.id == self._selected else one_line(one.id, 12)) for one in self._tiles
         ]

@@ -1,4 +1,4 @@
-"""The four tabs of a story: what it is about, what the agent says, what it changed, and what it printed."""
+"""The four tabs of a story: its info, the agent's messages, its changes, and its raw output."""
 
 import time
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
 
 _DIFF_S = 3.0
-"""How often the working tree is compared while one looks at it."""
+"""Seconds between diffs of the working tree while the Changes tab is open."""
 
 
 class StoryTabs(Container):
-    """Shows one story at a time; only the tab that is looked at is kept up to date, and the agent's."""
+    """Shows one story at a time; updates only the open tab and the Agent tab."""
 
     DEFAULT_CSS = """
     StoryTabs { width: 1fr; height: 1fr; }
@@ -45,7 +45,7 @@ class StoryTabs(Container):
         self._shown_blocks: dict[str, list[Block]] = {}
 
     def compose(self) -> ComposeResult:
-        """Make the tabs."""
+        """Create the tabs."""
         with Tabbed(initial="agent"):
             with TabPane("Info", id="info"):
                 yield PagedView(id="info-text")
@@ -57,19 +57,19 @@ class StoryTabs(Container):
                 yield PagedView(id="log-text", follow=True)
 
     def step(self, by: int) -> None:
-        """Go to another tab."""
+        """Switch to another tab."""
         self.query_one(Tabbed).step(by)
 
     @on(Tabbed.TabActivated)
     def _shown(self, event: Tabbed.TabActivated) -> None:
-        if event.pane.id == event.tabbed_content.active:  # not one that was left again in the meantime
+        if event.pane.id == event.tabbed_content.active:  # not if it was left meanwhile
             self._compared_at = 0.0
             event.pane.query_one(PagedView).focus()
         else:
             event.stop()
 
     def show(self, progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> None:
-        """Show a story as it stands now."""
+        """Show the current state of a story."""
         if view is not self._view:
             self._view = view
             self._compared_at = 0.0
@@ -91,7 +91,7 @@ class StoryTabs(Container):
                 pass
 
     def _put(self, where: str, blocks: list[Block]) -> None:
-        """Show blocks where they are news."""
+        """Show blocks if they have changed."""
         if self._shown_blocks.get(where) != blocks:
             self._shown_blocks[where] = blocks
             self.query_one(where, PagedView).show(BlockPages(blocks), stay=True)
@@ -100,9 +100,9 @@ class StoryTabs(Container):
     @one_at_a_time
     async def _compare(self, view: StoryView) -> None:
         self._compared_at = time.monotonic()
-        diff = Diff(note="this story has not begun")
+        diff = Diff(note="this story has not started")
         if view.attempts:
-            diff = Diff(note="this loop makes no checkpoints, so only the names of changed files are known")
+            diff = Diff(note="this loop has no checkpoints, so only the names of changed files are known")
         if view.since:
             try:
                 diff = await self._client.diff(self._loop, view.since, view.until)
@@ -117,7 +117,7 @@ class StoryTabs(Container):
         text = self.query_one("#log-text", PagedView)
         if view.iteration is None:
             self._log = None
-            text.show(BlockPages([line("nothing has been printed yet", Tone.DIM)]))
+            text.show(BlockPages([line("no output yet", Tone.DIM)]))
         elif self._log is None or self._log.iteration != view.iteration:
             log = LogPages(self._feed, view.iteration)
             await log.measure()
@@ -127,5 +127,5 @@ class StoryTabs(Container):
             before = self._log.errors
             await self._log.measure()
             text.grown()
-            if self._log.errors != before:  # they stand before the output
+            if self._log.errors != before:  # errors come before the output
                 text.show(self._log, stay=pages_in(self._log.errors) == pages_in(before))

@@ -1,4 +1,4 @@
-"""Tabs that the screen walks with Tab and Shift-Tab."""
+"""Tabs that the screen switches with Tab and Shift-Tab."""
 
 from textual.widgets import TabbedContent, TabPane, Tabs
 
@@ -7,18 +7,18 @@ class Tabbed(TabbedContent):
     """Tabbed content whose row of tabs takes no focus: Left and Right belong to the stories."""
 
     def on_mount(self) -> None:
-        """Leave the keys to the screen."""
+        """Disable focus on the row of tabs."""
         for tabs in self.query(Tabs):
             tabs.can_focus = False
 
     def on_tab_pane_focused(self, event: TabPane.Focused) -> None:
-        """Let the focus follow the tab, but never the tab the focus: with keys in quick succession the two would chase
-        each other for ever."""
+        """Do not switch tabs on focus: the focus follows the tab, and with fast key presses the two would alternate
+        forever."""
         event.prevent_default()
         event.stop()
 
     def step(self, by: int) -> None:
-        """Go to another tab, around the end if need be."""
+        """Switch to another tab, wrapping around at the ends."""
         panes = [pane.id for pane in self.query("TabPane") if pane.id]
         if panes:
             self.active = panes[(panes.index(self.active) + by) % len(panes)]

@@ -9,7 +9,7 @@ from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Limits
 from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import OnResume, StoryPlan, StoryWorld, Walk
+from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
 from spool.testing.doubles import FakeCheckpoints, FakeTree, Said, says
 from spool.testing.play import Stage
 
@@ -70,7 +70,7 @@ class Stories:
 
     def plan(self) -> StoryPlan:
         """Return the plan, as each run makes it anew."""
-        walk = Walk(
+        options = StoryOptions(
             limits=Limits(max_iterations=None, error_threshold=0),
             max_retries=self.max_retries,
             on_resume=self.on_resume,
@@ -85,7 +85,7 @@ class Stories:
             emit=self.stage.emit,
             jitter=lambda: 0.0,
         )
-        return StoryPlan(walk, world)
+        return StoryPlan(options, world)
 
 
 def prompt_plan(

@@ -93,5 +93,5 @@ def test_a_gate_is_recorded_with_the_iteration_it_judged() -> None:
     )
     (record,) = play(prompt_plan(stage, aim, exit_code=3), WORKING, stage=stage).history
     assert [(gate.name, gate.passed, gate.why) for gate in record.gates] == [
-        ("command", False, "'true' ended with code 3")
+        ("command", False, "'true' exited with code 3")
     ]

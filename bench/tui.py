@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from textual import events
 
-from spool.app.local_client import LocalClient
+from spool.app.client import Client
 from spool.domain.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.settings import Settings
@@ -67,14 +67,14 @@ async def _measure(root: Path) -> None:
         started_at=now,
         updated_at=now,
     )
-    app = SpoolApp(LocalClient(Project(root), Settings()))
+    app = SpoolApp(Client(Project(root), Settings()))
     async with app.run_test(size=(120, 40)) as pilot:
         screen = LoopScreen(app._client, loop)
         app.push_screen(screen)
         await pilot.pause(0.5)
         print(f"key press, nothing going on   {_told([await _press(app, screen) for _ in range(40)])}")
         await _full_speed(app, screen, journal)
-    app = SpoolApp(LocalClient(Project(root), Settings()))
+    app = SpoolApp(Client(Project(root), Settings()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await _replay(app, LoopScreen(app._client, loop))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.local_client import LocalClient
+from spool.app.client import Client
 from spool.domain.events import (
     CheckpointDropped,
     CheckpointSaved,
@@ -111,8 +111,8 @@ class Scene:
         """The loop, as if this very process were its runner."""
         return msgspec.structs.replace(self.loop, runner=this_runner())
 
-    def client(self) -> LocalClient:
-        return LocalClient(Project(self.root), Settings(harness="claude", model="sonnet"))
+    def client(self) -> Client:
+        return Client(Project(self.root), Settings(harness="claude", model="sonnet"))
 
     def write(self, *events: Event) -> None:
         """Append events to the journal."""

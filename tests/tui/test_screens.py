@@ -14,7 +14,7 @@ from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from spool.app.local_client import LocalClient
+from spool.app.client import Client
 from spool.domain.events import Event, Waiting
 from spool.domain.loop import LoopSummary
 from spool.domain.progress import LoopProgress
@@ -53,7 +53,7 @@ from tests.tui.support import (
 )
 
 
-class QuietClient(LocalClient):
+class QuietClient(Client):
     """The real client, which starts, stops and forces nothing but remembers that it was asked."""
 
     def __init__(self, project: Project, settings: Settings) -> None:

@@ -9,8 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from spool.app.client import Diff, FileDiff
-from spool.app.local_client import LocalClient
+from spool.app.client import Client, Diff, FileChange
 from spool.domain.loop import LoopSummary
 from spool.domain.verdict import Status
 from spool.tui.app import SpoolApp
@@ -35,8 +34,8 @@ index 1111111..2222222 100644
 """
 DIFF = Diff(
     files=(
-        FileDiff(path="src/middleware.py", added=3, removed=1, patch=PATCH),
-        FileDiff(path="logo.png"),
+        FileChange(path="src/middleware.py", added=3, removed=1, patch=PATCH),
+        FileChange(path="logo.png"),
     )
 )
 
@@ -49,7 +48,7 @@ class Stopped(datetime):
         return cls.fromtimestamp((START + timedelta(minutes=7)).timestamp(), tz)
 
 
-class FixedClient(LocalClient):
+class FixedClient(Client):
     """The real client with a fixed diff."""
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:

@@ -228,12 +228,12 @@ BROKEN = """
 import sys
 from pathlib import Path
 from spool.views.terminal_guard import guarded_terminal
-from spool.app.local_client import LocalClient
+from spool.app.client import Client
 from spool.domain.settings import Settings
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 
-class Broken(LocalClient):
+class Broken(Client):
     async def preview(self, change):
         raise RuntimeError("this is a mistake of ours")
 

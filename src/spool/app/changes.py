@@ -1,15 +1,36 @@
 """Lists the changes of a project, each with its latest loop."""
 
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
-from spool.app.client import ChangeRow
+import msgspec
+
 from spool.app.loops import latest_loop, running
 from spool.domain.change import ChangeInfo
 from spool.domain.loop import LoopSummary
 from spool.errors import SpoolError
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project
+
+
+class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the selection: a change and its latest loop, if any."""
+
+    id: str
+    source: str
+    title: str
+    done: int = 0
+    total: int = 0
+    loop: LoopSummary | None = None
+    active_at: datetime | None = None
+    elsewhere: str = ""
+    """The working tree of the loop, if not the current one."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its loop is running."""
+        return self.loop is not None and self.loop.running
 
 
 def change_rows(project: Project, repository: str) -> list[ChangeRow]:

@@ -1,37 +1,41 @@
-"""The interface of a user interface to the machine: changes, loops, journals and control.
+"""What a face needs of the machine, a screen as well as a page: changes, loops, their journals and their control."""
 
-`spool.app.local_client` implements it for this machine; a user interface itself touches no file and no process.
-"""
-
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Protocol
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
-from spool.domain.events import Event
-from spool.domain.loop import LoopSummary
-from spool.domain.settings import Settings
-from spool.domain.story import StoryList
+from spool.app.build import learnings_of
+from spool.app.changes import ChangeRow, change_rows
+from spool.app.control import add_note
+from spool.app.launch import Launched, in_background
+from spool.app.runner import new_run_id
+from spool.domain.loop import Door, LoopSummary, state_path
+from spool.domain.prompt import StoryPrompt, build_story_prompt
+from spool.domain.settings import Layer, Settings, merge
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.story import StoryList, parse_stories
+from spool.domain.verdict import Status
+from spool.errors import SpoolError
+from spool.harness import registry
+from spool.host.agents.sweep import signal_exactly
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.difference import FileChange, compare, copy_out
+from spool.host.git.repository import NoRepository, find_repository
+from spool.host.runner.identity import start_time, this_runner
+from spool.host.state.feed import JournalFeed, Placed
+from spool.host.state.store import StateFolder
+from spool.sources.project import Project
+from spool.sources.stories import ChangeStories, read_scenarios, read_stories
 
-
-class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the selection: a change and its latest loop, if any."""
-
-    id: str
-    source: str
-    title: str
-    done: int = 0
-    total: int = 0
-    loop: LoopSummary | None = None
-    active_at: datetime | None = None
-    elsewhere: str = ""
-    """The working tree of the loop, if not the current one."""
-
-    @property
-    def running(self) -> bool:
-        """Whether its loop is running."""
-        return self.loop is not None and self.loop.running
+__all__ = ["Batch", "ChangeRow", "Client", "Diff", "Feed", "FileChange", "Placed", "Preview"]
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,28 +51,11 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """Why the loop cannot start, or what an earlier run left."""
 
 
-class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes in one file."""
-
-    path: str
-    added: int | None = None
-    removed: int | None = None
-    patch: str = ""
-
-
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """The changes since a checkpoint."""
 
-    files: tuple[FileDiff, ...] = ()
+    files: tuple[FileChange, ...] = ()
     note: str = ""
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """An event and its byte range in the journal."""
-
-    start: int
-    stop: int
-    event: Event
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,87 +71,249 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """The error message of a runner that failed."""
 
 
-class Feed(Protocol):
-    """One loop's journal and logs, as written so far."""
+class Client:
+    """Reads the files of this machine, starts runners on it and signals them."""
 
-    async def next(self) -> Batch:
-        """Wait briefly for more events and return them."""
-        ...
-
-    async def page(self, start: int, stop: int) -> list[Placed]:
-        """Return the events of a part of the journal that was read before."""
-        ...
-
-    async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return the bytes an iteration's agent printed on standard error and on standard output."""
-        ...
-
-    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of an iteration's output, from stream `err` or `out`."""
-        ...
-
-    def close(self) -> None:
-        """Close the files."""
-        ...
-
-
-class Client(Protocol):
-    """The machine, as the screen uses it. Every method may raise a SpoolError."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings for the next loop."""
-        ...
+    def __init__(self, project: Project, settings: Settings, *, fresh: bool = False) -> None:
+        self._project = project
+        self._fresh = fresh
+        self._repository: str | None = None
+        self._launched: dict[str, Launched] = {}
+        self.settings = settings
 
     @property
     def harnesses(self) -> list[str]:
         """The names of the available agents."""
-        ...
+        return registry.names(self.settings.harnesses)
 
     def check(self, values: Mapping[str, str | bool]) -> Settings:
         """Return the settings with the typed values applied, or raise a UsageError."""
-        ...
+        typed: dict[str, object] = dict(values)
+        typed["model"] = values.get("model") or None
+        current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
+        checked = merge([Layer("", current), Layer("", typed)]).settings
+        registry.find(checked.harness, checked.harnesses)
+        self.settings = checked
+        return checked
 
     async def changes(self) -> list[ChangeRow]:
         """Return the active changes, and the loops running in other worktrees."""
-        ...
+        if self._repository is None:
+            found = await find_repository(self._project.root, timeout_s=self.settings.command_timeout)
+            self._repository = str(self._project.root if isinstance(found, NoRepository) else found.main)
+        return await asyncio.to_thread(change_rows, self._project, self._repository)
 
     async def preview(self, change: str) -> Preview:
         """Return the preview of a change."""
-        ...
+        return await asyncio.to_thread(self._preview, change)
 
     async def prompt(self, change: str, settings: Settings) -> str:
         """Return the exact prompt of the next story."""
-        ...
+        async with self._project_at_start(change, settings) as project:
+            source = ChangeStories(project, change, timeout_s=settings.command_timeout)
+            story = (await source.stories()).next
+            if story is None:
+                return ""
+            texts = await source.prompt_parts()
+        folder = self._folder(change)
+        return build_story_prompt(
+            StoryPrompt(
+                iteration=await asyncio.to_thread(_next_iteration, folder, fresh=self._fresh),
+                attempt=1,
+                max_attempts=settings.max_retries + 1,
+                story=story,
+                change=texts,
+                learnings=learnings_of(str(self._project.root), folder),
+                context=folder.context(),
+                question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
+            )
+        )
+
+    @asynccontextmanager
+    async def _project_at_start(self, change: str, settings: Settings) -> AsyncIterator[Project]:
+        """Yield the project as the agent will see it: at its checkpoint, if the runner will revert to one first."""
+        timeout_s = settings.command_timeout
+        repository = await find_repository(self._project.root, timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            yield self._project
+            return
+        saved = Checkpoints(repository, change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
+        left = await saved.current()
+        if left is None or (settings.on_resume == "keep" and not left.half_reverted):
+            yield self._project
+            return
+        inside = self._project.root.relative_to(repository.top)
+        with TemporaryDirectory(prefix="spool-preview-") as folder:
+            places = (str(inside / name) for name in (".spool", "openspec"))
+            await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
+            yield Project(Path(folder) / inside)
 
     async def start(self, change: str, settings: Settings) -> LoopSummary:
         """Start a loop in the background."""
-        ...
+        spec = LoopSpec(
+            run_id=new_run_id(),
+            door=Door.RUN,
+            change=change,
+            root=str(self._project.root),
+            settings=settings,
+            fresh=self._fresh,
+            show=Show.NOTHING,
+        )
+        self._fresh = False
+        launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
+        return _expected(launched)
 
-    def attach(self, loop: LoopSummary) -> Feed:
+    def attach(self, loop: LoopSummary) -> "Feed":
         """Replay a loop's journal and follow it."""
-        ...
+        return Feed(loop, self._launched.get(loop.run_id))
 
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
-        ...
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
-        ...
+        project = Project(Path(loop.root))
+        return await asyncio.to_thread(
+            lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
+        )
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
-        ...
+        timeout_s = self.settings.command_timeout
+        repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
+        if isinstance(repository, NoRepository):
+            return Diff(note=f"no diff available: {repository.why}")
+        return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))
 
     async def add_context(self, loop: LoopSummary, text: str) -> None:
         """Add a note that every later iteration reads."""
-        ...
+        await asyncio.to_thread(add_note, Path(loop.folder), text)
 
     def stop(self, loop: LoopSummary) -> bool:
         """Ask a runner to stop; return whether it was alive."""
-        ...
+        return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
 
     def force(self, loop: LoopSummary) -> None:
-        """Kill a runner and its agent without waiting."""
-        ...
+        """Kill a runner and its agent from a separate process, without waiting."""
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "spool.host.runner.enforce", str(loop.runner.pid), loop.runner.start_time],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _folder(self, change: str) -> StateFolder:
+        return StateFolder(Path(state_path(str(self._project.root), Door.RUN, change)))
+
+    def _preview(self, change: str) -> Preview:
+        read = self._project.read(change)
+        info = next((info for info in self._project.changes() if info.id == change), None)
+        return Preview(
+            change=change,
+            title=info.title if info else change,
+            proposal=read.proposal,
+            tasks=read.tasks or "",
+            scenarios=tuple(read_scenarios(self._project.root / read.directory)),
+            stories=parse_stories(read.tasks or ""),
+            notice=self._notice(change),
+        )
+
+    def _notice(self, change: str) -> str:
+        try:
+            stories = read_stories(self._project, change)
+            state = self._folder(change).load()
+        except SpoolError as error:
+            return f"{error}. {error.hint}" if error.hint else str(error)
+        if stories.next is None:
+            return "all stories are complete; nothing left to run"
+        if state is None or state.story is None or state.status is Status.DONE:
+            return ""
+        return (
+            f"an earlier run ended in story {state.story.id}; R continues from its checkpoint "
+            "or from the tree as it is, depending on the settings"
+        )
+
+
+class Feed:
+    """A loop's journal and logs on this machine."""
+
+    def __init__(self, loop: LoopSummary, launched: Launched | None) -> None:
+        self._loop = loop
+        self._launched = launched
+        self._feed = JournalFeed(Path(loop.folder), self._alive, self._ready)
+
+    async def next(self) -> Batch:
+        """Wait briefly for more events and return them."""
+        found, over = await self._feed.next()
+        return Batch(
+            events=tuple(found),
+            read=self._feed.offset,
+            size=self._feed.size,
+            over=over,
+            complaint=self._complaint() if over else "",
+        )
+
+    async def page(self, start: int, stop: int) -> list[Placed]:
+        """Return the events of a part of the journal that was read before."""
+        return await self._feed.page(start, stop)
+
+    async def log_sizes(self, iteration: int) -> tuple[int, int]:
+        """Return the bytes an iteration's agent printed on standard error and on standard output."""
+        return await self._feed.log_sizes(iteration)
+
+    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
+        """Return a part of an iteration's output, from stream `err` or `out`."""
+        return await self._feed.log(iteration, stream, start, stop)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._feed.close()
+
+    def _alive(self) -> bool:
+        if self._launched is not None and self._launched.failed:  # also reaps a runner that has exited
+            return False
+        runner = self._loop.runner
+        return bool(runner.start_time) and start_time(runner.pid) == runner.start_time
+
+    def _ready(self) -> bool:
+        """Whether a runner just started has taken over its folder, or has exited without doing so."""
+        if self._launched is None or not self._alive():
+            return True
+        with suppress(SpoolError, OSError):
+            state = StateFolder(Path(self._loop.folder)).load()
+            return state is not None and state.run_id == self._loop.run_id
+        return False
+
+    def _complaint(self) -> str:
+        """Return the error of a runner that failed before its first iteration."""
+        loop = self._launched.summary() if self._launched else None
+        if loop is not None and loop.iteration == 0 and loop.status is Status.STOPPED:
+            return loop.reason
+        return self._launched.said() if self._launched and loop is None else ""
+
+
+def _expected(launched: Launched) -> LoopSummary:
+    """Return the summary of a runner just started that has not registered yet."""
+    spec, now = launched.spec, datetime.now(UTC)
+    return LoopSummary(
+        run_id=spec.run_id,
+        door=spec.door,
+        change=spec.change,
+        project=spec.root,
+        worktree=spec.root,
+        root=spec.root,
+        folder=spec.folder,
+        harness=spec.settings.harness,
+        model=spec.settings.model,
+        runner=msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or ""),
+        started_at=now,
+        updated_at=now,
+    )
+
+
+def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:
+    state = None if fresh else folder.load()
+    return 1 if fresh else max(state.iteration if state else 0, folder.last_iteration()) + 1

@@ -54,10 +54,10 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     from spool.views.terminal_guard import guarded_terminal
 
     with guarded_terminal():  # before threads start and before Textual draws
-        from spool.app.local_client import LocalClient
+        from spool.app.client import Client
         from spool.tui.app import SpoolApp
 
-        client = LocalClient(project, settings, fresh=bool(given.get("fresh")))
+        client = Client(project, settings, fresh=bool(given.get("fresh")))
         return _run(SpoolApp(client, change=change, colour="NO_COLOR" not in os.environ))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from zlib import crc32
 
-from spool.app.client import Diff, FileDiff
+from spool.app.client import Diff, FileChange
 from spool.domain.progress import WHOLE, Attempt, LoopProgress, StoryView
 from spool.domain.story import StoryList
 from spool.domain.text import counted
@@ -51,7 +51,7 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
     return [line(diff.note or "no changes since the checkpoint", Tone.DIM)]
 
 
-def _file(file: FileDiff) -> list[Block]:
+def _file(file: FileChange) -> list[Block]:
     fold = crc32(file.path.encode("utf-8", "surrogateescape"))  # stable while other files come and go
     changed = "binary or too large" if file.added is None else f"+{file.added} -{file.removed}"
     head = line(f"{file.path}  {changed}", Tone.STRONG, fold=fold)

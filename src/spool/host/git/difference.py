@@ -23,9 +23,9 @@ class FileChange(msgspec.Struct, frozen=True):
     """A changed file; the counts are None for a binary file."""
 
     path: str
-    added: int | None
-    removed: int | None
-    patch: str
+    added: int | None = None
+    removed: int | None = None
+    patch: str = ""
 
 
 async def compare(repository: Repository, tree: str, until: str = "", *, timeout_s: float) -> list[FileChange]:

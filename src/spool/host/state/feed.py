@@ -16,8 +16,13 @@ _READ = 1 << 16
 _TICK_S = 0.25
 _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
-Row = tuple[int, int, Event]
-"""An event's start and end offsets in the journal, and the event."""
+
+class Placed(msgspec.Struct, frozen=True):
+    """An event, and where in the journal it stands."""
+
+    start: int
+    stop: int
+    event: Event
 
 
 class JournalFeed:
@@ -34,7 +39,7 @@ class JournalFeed:
         self.offset = 0
         self.size = 0
 
-    async def next(self) -> tuple[list[Row], bool]:
+    async def next(self) -> tuple[list[Placed], bool]:
         """Return the next events, and whether the runner is gone and none will follow."""
         was_alive = await asyncio.to_thread(self._alive)
         rows = await asyncio.to_thread(self._read)
@@ -45,7 +50,7 @@ class JournalFeed:
         await self._wait()
         return [], False
 
-    async def page(self, start: int, stop: int) -> list[Row]:
+    async def page(self, start: int, stop: int) -> list[Placed]:
         """Return the events between two offsets of the journal."""
         return await asyncio.to_thread(lambda: list(_rows(self._part(start, stop), start)))
 
@@ -66,7 +71,7 @@ class JournalFeed:
             self._notifier.close()
             self._notifier = None
 
-    def _read(self) -> list[Row]:
+    def _read(self) -> list[Placed]:
         """Read to the last complete line; an event may be longer than one read."""
         if self._descriptor is None and not self._open():
             return []
@@ -131,9 +136,9 @@ class JournalFeed:
         return self._logs / f"{iteration:04d}.{stream}"
 
 
-def _rows(data: bytes, start: int) -> Iterator[Row]:
+def _rows(data: bytes, start: int) -> Iterator[Placed]:
     for line in data.split(b"\n")[:-1]:
         stop = start + len(line) + 1
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            yield start, stop, _DECODE.decode(line)
+            yield Placed(start, stop, _DECODE.decode(line))
         start = stop

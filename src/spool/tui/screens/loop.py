@@ -176,7 +176,7 @@ class LoopScreen(SpoolScreen):
         if not self.is_there:
             return
         if self._asked_at is not None and not self._over and time.monotonic() - self._asked_at >= HINT_AFTER_S:
-            self._say(f"The loop has not stopped yet. Press q {_times(self._stop_key.left)} more to force-quit.")
+            self._say(f"The loop has not stopped yet; press q {_times(self._stop_key.left)} more to force-quit.")
         if self._over:
             self._paint()  # the working tree may still change
         else:

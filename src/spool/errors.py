@@ -9,6 +9,7 @@ class Hint(StrEnum):
     ALLOW_ALL = "allow_all"
     COMMAND_TIMEOUT = "command_timeout"
     MODEL = "model"
+    FRESH_AGENT = "fresh_agent"
     LIST_LOOPS = "list_loops"
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"

@@ -151,7 +151,8 @@ def test_refused_tools_are_told(rig: Rig) -> None:
     done = rig.ralph("--max-iterations", "1", allow_all=False)
     assert done.returncode == 3, rig.story(done)
     assert rig.outcomes() == ["permission denied"]
-    assert "--allow-all" in rig.scratch.history()[0]["note"]
+    assert rig.scratch.history()[0]["note"] == "allow_all"
+    assert "run with --allow-all" in done.stdout
     assert not (rig.scratch.root / "made.txt").exists()
 
 

@@ -17,7 +17,7 @@ from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
 from spool.engine.ports import Emit, Harness
-from spool.errors import CommandTimeout, SpoolError, UsageError
+from spool.errors import CommandTimeout, Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.command import run_command
@@ -59,7 +59,7 @@ def find_harness(settings: Settings) -> Harness:
     require_program(harness)
     if settings.resume_agent and not harness.traits.resume:
         raise UsageError(
-            f"{harness.name} cannot continue an earlier conversation", hint="start a new conversation each iteration"
+            f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT
         )
     return harness
 

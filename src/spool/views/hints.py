@@ -6,6 +6,7 @@ _WORDS = {
     Hint.ALLOW_ALL: "run with --allow-all, or allow the tools in the agent's own settings",
     Hint.COMMAND_TIMEOUT: "--command-timeout sets the limit",
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
+    Hint.FRESH_AGENT: "leave out --resume-agent",
     Hint.LIST_LOOPS: "spool ps --all lists them",
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",

@@ -46,7 +46,7 @@ def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: 
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[1:] == [
         "wrong  harness error: exited with code 1: the key is bad",
-        "next   see what claude says by itself, then: spool harness check claude --model large",
+        "next   run claude directly to see why, then: spool harness check claude --model large",
     ]
     assert scratch.spool("ps", "--all").stdout == "No loop is running.\n"
 

@@ -15,6 +15,7 @@ from spool.domain.verdict import Status
 from spool.tui.app import SpoolApp
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
+from spool.tui.widgets.paged import PagedView
 from tests.tui.scene import CHANGE, START, Scene, half_way, make_scene, stuck
 from tests.tui.support import text_of, until
 
@@ -70,6 +71,22 @@ def app_of(scene: Scene) -> SpoolApp:
     return SpoolApp(FixedClient(plain._project, plain.settings))
 
 
+async def still(pilot: Pilot[None]) -> None:
+    """Wait until nothing on the screen moves any more: texts are painted in pieces, and the scroll bars follow."""
+
+    def picture() -> object:
+        return text_of(pilot.app), [view.virtual_size for view in pilot.app.screen.query(PagedView)]
+
+    for view in pilot.app.screen.query(PagedView):
+        if view.following:  # the pages that are loaded, and so the length of the scroll bar, depend on when events came
+            view.action_last()
+    before, same = picture(), 0
+    while same < 10:
+        await pilot.pause(0.05)
+        after = picture()
+        before, same = after, same + 1 if after == before else 0
+
+
 def showing(
     *keys: str, screen: Screen[Any] | None = None, first: str = "", wait_for: str, gone: str = "nowhere"
 ) -> Callable[[Pilot[None]], Awaitable[None]]:
@@ -84,7 +101,7 @@ def showing(
         await until(pilot, lambda: wait_for in text_of(pilot.app) and gone not in text_of(pilot.app))
         for field in pilot.app.screen.query("Input, TextArea"):
             field.cursor_blink = False  # type: ignore[attr-defined]  # both have it, and a picture does not blink
-        await pilot.pause(0.3)
+        await still(pilot)
 
     return prepare
 

@@ -58,9 +58,7 @@ def find_harness(settings: Settings) -> Harness:
     harness = registry.find(settings.harness, settings.harnesses)
     require_program(harness)
     if settings.resume_agent and not harness.traits.resume:
-        raise UsageError(
-            f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT
-        )
+        raise UsageError(f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT)
     return harness
 
 

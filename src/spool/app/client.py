@@ -226,7 +226,7 @@ class Client:
             stories = read_stories(self._project, change)
             state = self._folder(change).load()
         except SpoolError as error:
-            return f"{error}. {error.hint}" if error.hint else str(error)
+            return error.advice
         if stories.next is None:
             return "all stories are complete; nothing left to run"
         if state is None or state.story is None or state.status is Status.DONE:

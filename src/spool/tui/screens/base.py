@@ -11,6 +11,7 @@ from spool.app.client import Client
 from spool.errors import SpoolError
 from spool.tui.screens.help import SUSPEND, HelpScreen
 from spool.tui.widgets.key_line import KeyLine
+from spool.views.hints import next_step
 
 _Answer = TypeVar("_Answer")
 
@@ -64,5 +65,5 @@ class SpoolScreen(KeyedScreen[None]):
 
     def complain(self, error: SpoolError | OSError) -> None:
         """Show an error and its hint."""
-        hint = error.hint if isinstance(error, SpoolError) else ""
+        hint = next_step(error) if isinstance(error, SpoolError) else ""
         self.notify(f"{error}\n{hint}".strip(), severity="error", timeout=8)

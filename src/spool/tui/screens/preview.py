@@ -21,6 +21,7 @@ from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
+from spool.views.hints import next_step
 
 _TEXTS = {"proposal": "Proposal", "tasks": "Tasks", "scenarios": "Scenarios", "prompt": "Prompt"}
 
@@ -130,7 +131,7 @@ class PreviewScreen(SpoolScreen):
             form.complain("")
         except SpoolError as error:
             self._settings = None
-            form.complain(f"{error}. {error.hint}" if error.hint else str(error))
+            form.complain(". ".join(part for part in (str(error), next_step(error)) if part))
 
     def action_back(self) -> None:
         """Leave a field of the settings, or return to the list."""

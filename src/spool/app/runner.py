@@ -1,7 +1,6 @@
 """Runs a loop in this process, from taking the locks to releasing them."""
 
 import asyncio
-import hashlib
 import os
 import secrets
 import socket
@@ -30,6 +29,7 @@ from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import fork_supervisor
 from spool.host.clock import SystemClock
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
@@ -294,12 +294,13 @@ def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateF
     path = Path(spec.folder)
     if isinstance(repository, NoRepository):
         return StateFolder(path)
-    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path))
+    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path, repository))
 
 
-def _mirror_name(path: Path) -> str:
-    """Return a mirror name that is unique among the projects and worktrees of the repository."""
-    return f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
+def _mirror_name(path: Path, repository: Repository) -> str:
+    """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
+    inside = os.fsencode(os.path.relpath(path, repository.top))
+    return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
 
 
 def _last_session(folder: StateFolder, harness: str) -> str:

@@ -133,9 +133,9 @@ class StoryIndexes:
 
     def add(self, story: str, placed: Placed) -> None:
         """Add an event of a story."""
-        if story not in self._known:
-            self._known[story] = self._known.pop(WHOLE, StoryIndex())
-        self._known[story].add(placed)
+        if story != WHOLE and (before_first := self._known.pop(WHOLE, None)) is not None and before_first.count:
+            self._known[story] = before_first
+        self.of(story).add(placed)
 
     def of(self, story: str) -> StoryIndex:
         """Return the index of a story."""

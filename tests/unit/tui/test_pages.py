@@ -11,7 +11,7 @@ from spool.domain.events import StoryEvent
 from spool.domain.stream import Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean
 from spool.tui.blocks import NO_FOLD, Form, markdown, pieces, transcribe
-from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryPages
+from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryIndexes, StoryPages
 
 
 class MemoryFeed:
@@ -102,3 +102,15 @@ def test_a_fence_that_is_cut_goes_on() -> None:
     assert len(blocks) > 2
     assert all(block.text.startswith("```") and block.form is Form.MARKDOWN for block in blocks[:-1])
     assert all(block.fold == NO_FOLD for block in blocks)
+
+
+def test_what_comes_before_the_first_story_belongs_to_it_whoever_asks_first() -> None:
+    rows = MemoryFeed([Message(text=str(number)) for number in range(4)]).rows
+    for asked in ((), ("1", "2"), ("2",)):
+        indexes = StoryIndexes()
+        indexes.add("", rows[0])
+        for story in asked:  # a screen shows a story before its first event
+            indexes.of(story)
+        for story, row in zip("112", rows[1:], strict=True):
+            indexes.add(story, row)
+        assert [indexes.of(story).version for story in "12"] == [3, 1]

@@ -273,10 +273,11 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._lay_out()
             if self.following:
                 self._to_end()
-        if self.following:
-            self._to_end()
         await self._fill_above()
         self._trim(margin)
+        if self.following:
+            self._to_end()
+        self.refresh()  # a scroll repaints the lines that move; the scrollbar's thumb is on the others too
 
     async def _fill_above(self) -> None:
         window, margin = self._window, _SCREENS * self.size.height

@@ -67,23 +67,23 @@ class InternalError(SpoolError):
 
 
 class CommandError(SpoolError):
-    """An external command such as git did not do what it was asked for. The loop counts that, and goes on."""
+    """An external command, git for example, failed. The loop counts that as a failed attempt."""
 
 
 class CommandTimeout(CommandError):
-    """An external command such as git did not answer in time."""
+    """An external command timed out."""
 
 
 class CommandFailed(CommandError):
-    """An external command such as git answered with an error."""
+    """An external command exited with an error."""
 
 
 class CommandNotRun(CommandError):
-    """An external command such as git could not be started at all."""
+    """An external command could not be started."""
 
 
 class AgentHostError(SpoolError):
-    """The process that watches over agents is gone or cannot start one."""
+    """The agents' supervisor is gone, or cannot start an agent."""
 
 
 class CheckpointError(SpoolError):

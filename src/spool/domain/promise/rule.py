@@ -1,4 +1,4 @@
-"""Decides by place and punctuation whether a tag makes a promise. In doubt it does not, and the agent is told why.
+"""Decides by place and punctuation whether a tag makes a promise. In doubt it does not, and the next prompt says why.
 
 A promise is alone on its line, or the last thing in its message and set off by punctuation. A tag inside a sentence is
 a mention of it. The few words that veto a promise are those for not, not yet, if and when, in several languages.

@@ -101,8 +101,8 @@ class GitWorktree:
             try:
                 await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=git_environment())
                 return
-            except CommandFailed as error:
-                if pause_s is None or "index.lock" not in str(error):
+            except CommandFailed:
+                if pause_s is None or not (self._repository.git_dir / "index.lock").exists():
                     raise
                 await asyncio.sleep(pause_s)
 

@@ -49,14 +49,14 @@ class IgnoreRulesReader:
         seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())
         if seen == self._seen or not self._repository.git_dir.is_dir():
             return
-        told = await run_command(
+        answer = await run_command(
             ["git", "--git-dir", self._repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _SETTINGS],
             directory=self._repository.top if self._repository.top.is_dir() else self._repository.git_dir,
             timeout_s=self._timeout_s,
             env=git_environment(),
         )
-        if told.exit_code <= 1:  # more than that is a configuration that cannot be read
-            rows = told.output.decode("utf-8", "surrogateescape").split("\0")
+        if answer.exit_code <= 1:  # more than that is a configuration that cannot be read
+            rows = answer.output.decode("utf-8", "surrogateescape").split("\0")
             self._settings = {name: value for name, _, value in (row.partition("\n") for row in rows if row)}
             self._seen = seen
 

@@ -50,7 +50,7 @@ class Known(msgspec.Struct, kw_only=True):
 
 
 def signature(path: Path) -> tuple[int, ...]:
-    """Return what tells one version of a file from another; nothing if there is no file."""
+    """Return the stat data that differ between versions of a file; empty without a file."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -85,10 +85,10 @@ class Recorder:
         """Return what changed from one recorded tree to another."""
         if before == after:
             return Changes(count=0)
-        told = await self.shadow.names(
+        answer = await self.shadow.names(
             "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", before, after
         )
-        rows = [row.decode("utf-8", "replace").split("\t", 2) for row in told]
+        rows = [row.decode("utf-8", "replace").split("\t", 2) for row in answer]
         return Changes(
             count=len(rows),
             files=tuple(row[2] for row in rows[:FILES_LISTED]),
@@ -205,8 +205,8 @@ class Recorder:
 
     async def _changed(self) -> dict[bytes, bytes]:
         """Return the recorded files whose file differs, and how: M, T or D."""
-        told = await self.shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
-        return {name: row[-1:] for row, name in zip(told[::2], told[1::2], strict=True)}
+        answer = await self.shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
+        return {name: row[-1:] for row, name in zip(answer[::2], answer[1::2], strict=True)}
 
     async def _tracked_yet_ignored(self) -> list[bytes]:
         """Return what the user tracks in spite of their own ignore rules: to the shadow it would look ignored."""

@@ -177,12 +177,12 @@ class Pins:
 
     async def owners(self) -> set[str]:
         """Return who holds anything."""
-        told = await self._git("for-each-ref", "--format=%(refname)", self._prefix.rstrip("/"))
-        return {line.removeprefix(self._prefix).partition("/")[0] for line in told.decode().splitlines()}
+        answer = await self._git("for-each-ref", "--format=%(refname)", self._prefix.rstrip("/"))
+        return {line.removeprefix(self._prefix).partition("/")[0] for line in answer.decode().splitlines()}
 
     async def _held(self, owner: str) -> set[str]:
-        told = await self._git("for-each-ref", "--format=%(refname)", f"{self._prefix}{owner}")
-        return {line.rpartition("/")[2] for line in told.decode().splitlines()}
+        answer = await self._git("for-each-ref", "--format=%(refname)", f"{self._prefix}{owner}")
+        return {line.rpartition("/")[2] for line in answer.decode().splitlines()}
 
     async def _update(self, lines: list[str]) -> None:
         if lines:

@@ -128,7 +128,7 @@ class RepositoryCheckpoint:
             other_logs=self._user.other_logs(),
             essentials=read_essentials(repository),
         )
-        return part, [*self._told(recording.left), *self._told_ignored(refused)]
+        return part, [*self._left_warnings(recording.left), *self._ignored_warnings(refused)]
 
     async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
         """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
@@ -283,13 +283,13 @@ class RepositoryCheckpoint:
         more = [self._name(f"{len(lines) - _MOST_NAMED} more could not be brought back")]
         return [*lines[:_MOST_NAMED], *more] if len(lines) > _MOST_NAMED else lines
 
-    def _told(self, left: dict[bytes, str]) -> list[str]:
+    def _left_warnings(self, left: dict[bytes, str]) -> list[str]:
         return [
             self._name(f"{shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
             for name, why in left.items()
         ]
 
-    def _told_ignored(self, refused: list[bytes]) -> list[str]:
+    def _ignored_warnings(self, refused: list[bytes]) -> list[str]:
         if not refused:
             return []
         first = ", ".join(shown(name) for name in refused[:3])

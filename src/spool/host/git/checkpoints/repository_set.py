@@ -48,10 +48,10 @@ class RepositorySet:
         while waiting:
             path = waiting.pop(0)
             then = before.get(path) if before else None
-            part, told = await self._repositories[path].take(then, lets_go=before is None)
+            part, answer = await self._repositories[path].take(then, lets_go=before is None)
             mine, refused = await self._sort_nested(part)
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
-            warnings += told + [why for why in refused.values() if why]
+            warnings += answer + [why for why in refused.values() if why]
             full = [_join(path, name) for name in mine]
             waiting += [name for name in full if before is None or name in before]
         return parts, warnings
@@ -85,12 +85,12 @@ class RepositorySet:
 
     async def difference(self, parts: list[Part], before: dict[bytes, str], *words: str) -> str:
         """Return what git says of the way from the trees before to the parts."""
-        told = b"".join([
+        answer = b"".join([
             await self.at(part).differences(before[part.path], part.tree, *words, *_prefixes(part.path))
             for part in parts
             if part.path in before
         ])  # fmt: skip
-        return told.decode("utf-8", "replace")
+        return answer.decode("utf-8", "replace")
 
     async def tidy(self, owners: set[str]) -> None:
         """Let go of what nobody owns any more, such as what a run that was killed had begun to save."""
@@ -98,7 +98,7 @@ class RepositorySet:
             await one.tidy(owners)
 
     async def _sort_nested(self, part: Part) -> tuple[list[bytes], dict[bytes, str]]:
-        """Return which nested repositories are part of this working tree, and which are not, with a reason to tell."""
+        """Return which nested repositories are part of this working tree, and which are not, with the reason."""
         mine: list[bytes] = []
         refused: dict[bytes, str] = {}
         for name in part.nested:
@@ -110,7 +110,7 @@ class RepositorySet:
         return mine, refused
 
     async def _refusal(self, path: bytes) -> str | None:
-        """Return why a nested repository is left alone: nothing to tell of a linked working tree; None if it is not."""
+        """Return why a nested repository is left alone, empty for a linked working tree; None if it is recorded."""
         name = shown(path)
         if path not in self._repositories and len(self._repositories) > MOST_NESTED:
             return f"{name}: too many nested repositories; this one is neither saved nor touched"

@@ -139,8 +139,8 @@ class Shadow:
         )
         if done.exit_code > 1:
             raise CommandFailed(f"'git check-ignore' failed: {one_line(done.errors.decode('utf-8', 'replace'), 300)}")
-        told = {name[2:] for name in done.output.split(b"\0") if name}
-        return {name for name in names if name.rstrip(b"/") in told}
+        answer = {name[2:] for name in done.output.split(b"\0") if name}
+        return {name for name in names if name.rstrip(b"/") in answer}
 
     async def stage(self, sizes: dict[bytes, int]) -> list[bytes]:
         """Take files into the shadow's index, content and all; return the names that git refused.

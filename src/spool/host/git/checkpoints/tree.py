@@ -65,8 +65,8 @@ class TreeRestorer:
 
     async def _to_rewrite(self) -> dict[bytes, bytes]:
         """Return the files that differ, with git's mode of each."""
-        told = await self._shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
-        rows = zip(told[::2], told[1::2], strict=True)
+        answer = await self._shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
+        rows = zip(answer[::2], answer[1::2], strict=True)
         return {name: row[1:7] for row, name in rows if not self._behind.covers(name)}
 
     async def _held_by_attempt(self) -> frozenset[bytes]:

@@ -39,7 +39,7 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
     staged: tuple[str, ...] = ()
     """Objects that only the index names."""
     staging: str = ""
-    """Tells one staging area from another, whatever their stat data say."""
+    """Differs between two staging areas, whatever their stat data."""
 
 
 class Blobs:
@@ -93,7 +93,7 @@ def oids_of(unfinished: Unfinished) -> set[str]:
 
 
 async def read_staging(user: UserRepository, head: str | None) -> tuple[tuple[str, ...], str]:
-    """Return the objects that only the index names, and what tells this staging area from another."""
+    """Return the objects that only the index names, and a digest of this staging area."""
     base = head or empty_tree(user.repository)
     raw = await user.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
     rows = [row.split(b" ") for row in raw.split(b"\0")[:-1:2]]

@@ -69,12 +69,12 @@ class UserRepository:
         """Run a git that changes refs. A note says which: killed with -9, it would leave their locks behind."""
         await in_thread(lambda _: replace_file(self._note, b"\0".join([b"HEAD", b"packed-refs", *names])))
         try:
-            told = await self.git(*words, stdin=stdin)
+            answer = await self.git(*words, stdin=stdin)
         except CommandFailed:  # it ended by itself: the locks that are there are not its own
             self._note.unlink(missing_ok=True)
             raise
         self._note.unlink(missing_ok=True)
-        return told
+        return answer
 
     async def remove_own_locks(self) -> None:
         """Remove the locks of refs that we were changing when we were killed, and no others."""
@@ -97,12 +97,12 @@ class UserRepository:
 
     async def refs(self) -> Refs:
         """Return HEAD and all refs that are the user's own, and take note of Spool's."""
-        told = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
+        answer = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
         names: dict[bytes, str] = {}
         links: dict[bytes, bytes] = {}
         head = None
         self._pinned = []
-        for line in told.splitlines():
+        for line in answer.splitlines():
             oid, _, name = line.partition(b"\0")
             mark, oid, link = oid[:1], *oid[1:].split(b" ", 1)
             if mark == b"*":
@@ -126,13 +126,15 @@ class UserRepository:
         """Return which objects are there."""
         if not oids:
             return set()
-        told = await self.git("cat-file", "--batch-check=%(objectname)", stdin="\n".join(sorted(oids)).encode() + b"\n")
-        return {line for line in told.decode().splitlines() if " " not in line}
+        answer = await self.git(
+            "cat-file", "--batch-check=%(objectname)", stdin="\n".join(sorted(oids)).encode() + b"\n"
+        )
+        return {line for line in answer.decode().splitlines() if " " not in line}
 
     async def other_worktrees(self) -> tuple[int, set[bytes]]:
         """Return how many other working trees share these refs, and which branches they are on."""
-        told = await self.git("worktree", "list", "--porcelain", "-z")
-        trees = [dict(row.partition(b" ")[::2] for row in block.split(b"\0") if row) for block in told.split(b"\0\0")]
+        answer = await self.git("worktree", "list", "--porcelain", "-z")
+        trees = [dict(row.partition(b" ")[::2] for row in block.split(b"\0") if row) for block in answer.split(b"\0\0")]
         trees = [tree for tree in trees if tree]
         if self.repository.git_dir == self.repository.common_dir:
             others = trees[1:]  # for a submodule, git gives the first one a path of its own making

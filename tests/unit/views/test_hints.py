@@ -1,0 +1,27 @@
+"""Every typed hint is worded by the front door, and errors name the next command."""
+
+import pytest
+
+from spool.errors import Hint, LockedError, NoWorktree, SpoolError, UsageError
+from spool.views.hints import next_step, worded
+
+
+@pytest.mark.parametrize("hint", list(Hint))
+def test_every_hint_has_words(hint: Hint) -> None:
+    assert worded(hint) != hint.value
+    assert next_step(SpoolError("no", hint=hint)) == worded(hint)
+
+
+def test_words_stay_as_they_are() -> None:
+    assert worded("install it: npm install -g opencode-ai") == "install it: npm install -g opencode-ai"
+    assert next_step(UsageError("no")) == ""
+
+
+def test_a_loop_that_is_already_running_names_how_to_watch_it() -> None:
+    assert next_step(LockedError("no", door="ralph", change="a")) == "watch it with: spool ralph --status --change a"
+    assert "wt-loop stop a" in next_step(LockedError("no", door="wt-loop", change="a"))
+    assert next_step(LockedError("no")) == ""
+
+
+def test_a_missing_worktree_can_be_made() -> None:
+    assert next_step(NoWorktree("no", hint="run: git worktree add x")).startswith("--create makes one")

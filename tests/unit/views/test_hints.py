@@ -24,4 +24,6 @@ def test_a_loop_that_is_already_running_names_how_to_watch_it() -> None:
 
 
 def test_a_missing_worktree_can_be_made() -> None:
-    assert next_step(NoWorktree("no", hint="run: git worktree add x")).startswith("--create makes one")
+    assert next_step(NoWorktree("no", hint="run: git worktree add x")).startswith(
+        "create it with --create, or by hand: "
+    )

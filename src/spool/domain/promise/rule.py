@@ -41,11 +41,18 @@ def objection(before: str, after: str, *, gives_up: bool = False) -> str:
         return "struck out"
     if _is_quoted(left, right):
         return "in quotation marks"
-    if words.takes_back(_next_sentences(after)):
+    opens_line = not _WORD.search(_LIST_MARK.sub("", left, count=1))
+    why = _placed(before, after, left, right, opens_line=opens_line, gives_up=gives_up)
+    if (opens_line or not why) and words.takes_back(_next_sentences(after)):
         return "taken back by what follows it"
-    if not _WORD.search(_LIST_MARK.sub("", left, count=1)) and not _WORD.search(right):
-        return _led_into(before[: len(before) - len(left)], after[len(right) :])
-    return _in_a_line(left, right, after[len(right) :], gives_up=gives_up)
+    return why
+
+
+def _placed(before: str, after: str, left: str, right: str, *, opens_line: bool, gives_up: bool) -> str:
+    below = after[len(right) :]
+    if opens_line and not _WORD.search(right):
+        return _led_into(before[: len(before) - len(left)], below)
+    return _in_a_line(left, right, below, gives_up=gives_up)
 
 
 def _is_quoted(left: str, right: str) -> bool:

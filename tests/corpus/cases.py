@@ -11,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
-from spool.domain.promise import DEFAULT_PROMISE, PromiseReader, PromiseReading
+from spool.domain.promise import DEFAULT_PROMISE, PromiseReading
+from spool.domain.promise.reader import PromiseReader
 from spool.engine.iteration import Transcript
 from spool.engine.ports import Harness
 from spool.harness.registry import find

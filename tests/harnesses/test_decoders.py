@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
-from spool.domain.promise import PromiseReader
+from spool.domain.promise.reader import PromiseReader
 from spool.domain.stream import Denied, Done, ErrorKind, StreamEvent
 from spool.engine.iteration import Transcript
 from spool.harness import registry

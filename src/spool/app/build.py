@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,21 +14,17 @@ from spool.engine.iteration import Patience
 from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
 from spool.engine.ports import Emit, Harness
 from spool.errors import CommandTimeout, Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.command import run_command
-from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.heads import GitHeads
 from spool.host.git.repository import NoRepository, Repository
 from spool.host.git.working_tree import GitWorktree, PlainFolder
 from spool.host.state.loop_files import OWN_FILES
 from spool.host.state.store import StateFolder
-from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, bare_project, project_at
-from spool.sources.stories import ChangeStories
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +93,12 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
 
 
 async def make_plan(spec: LoopSpec, parts: Parts) -> Plan:
-    """Return the plan for a loop's command."""
-    return await _story_plan(spec, parts) if spec.door is Door.RUN else _prompt_plan(spec, parts)
+    """Return the plan of the spec's front door."""
+    if spec.door is not Door.RUN:
+        return _prompt_plan(spec, parts)
+    from spool.app.story_plan import story_plan  # checkpoints take 25 ms to import
+
+    return await story_plan(spec, parts)
 
 
 def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
@@ -139,51 +138,3 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         question_tool=parts.harness.traits.question_tool,
     )
     return PromptPlan(aim, world)
-
-
-async def _story_plan(spec: LoopSpec, parts: Parts) -> Plan:
-    settings = spec.settings
-    assert isinstance(parts.repository, Repository)  # noqa: S101 - the runner has refused to start without git
-    checkpoints = Checkpoints(
-        parts.repository,
-        spec.change,
-        now=parts.clock.now,
-        timeout_s=settings.command_timeout,
-        large_file_bytes=settings.large_file_mb << 20,
-    )
-    await checkpoints.expire(parts.clock.now())
-    options = StoryOptions(
-        limits=spec.limits,
-        max_retries=settings.max_retries,
-        on_resume=OnResume(settings.on_resume),
-        question_tool=parts.harness.traits.question_tool,
-        learnings=learnings_of(spec.root, parts.folder),
-    )
-    world = StoryWorld(
-        source=ChangeStories(
-            parts.project, spec.change, timeout_s=settings.command_timeout, openspec=_openspec(spec, parts)
-        ),
-        checkpoints=checkpoints,
-        read_context=parts.folder.context,
-        commit=parts.worktree.commit if settings.commit_stories else None,
-        emit=parts.emit,
-        jitter=parts.clock.jitter,
-    )
-    return StoryPlan(options, world)
-
-
-def learnings_of(root: str, folder: StateFolder) -> str:
-    """Return the relative path of the file with learnings for later stories, as the prompt names it."""
-    return str((folder.path / "learnings.md").relative_to(root))
-
-
-def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
-    """Return a client of `openspec`, if it is installed and the change comes from it."""
-    if parts.change.source != "openspec" or not OpenSpec.installed():
-        return None
-
-    async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_command(argv, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
-        return done.output
-
-    return OpenSpec(ask)

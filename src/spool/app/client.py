@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from spool.app.build import learnings_of
 from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import add_note
 from spool.app.launch import Launched, in_background
 from spool.app.runner import new_run_id
+from spool.app.story_plan import learnings_of
 from spool.domain.loop import Door, LoopSummary, state_path
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge

@@ -8,7 +8,7 @@ import msgspec
 from spool.domain.events import Warned
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
-from spool.domain.promise import PromiseReader
+from spool.domain.promise.reader import PromiseReader
 from spool.domain.state import Changes, InFlight, IterationRecord
 from spool.domain.stream import (
     Denied,

@@ -1,5 +1,6 @@
 """Observers are fed from the journal, each by a thread of its own, and none can hurt another or the loop."""
 
+import importlib.metadata
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -83,6 +84,6 @@ def test_installed_packages_join_by_entry_points(monkeypatch: pytest.MonkeyPatch
         assert group == "spool.observers"
         return points
 
-    monkeypatch.setattr(observers, "entry_points", entry_points)
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     (found,) = plugged_in(SPEC)
     assert isinstance(found, Notes)

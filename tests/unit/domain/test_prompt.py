@@ -1,7 +1,7 @@
 """What the agent gets to read."""
 
 from spool.domain.change import Change
-from spool.domain.promise import PromiseReader
+from spool.domain.promise.reader import PromiseReader
 from spool.domain.prompt import (
     CONTEXT_HEADING,
     ChangeTexts,

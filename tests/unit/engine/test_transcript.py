@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from spool.domain.promise import PromiseReader
+from spool.domain.promise.reader import PromiseReader
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, Retry, StreamEvent, ToolUse, Usage
 from spool.engine.iteration import Transcript
 

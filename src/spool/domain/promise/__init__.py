@@ -4,7 +4,7 @@ The rule is the specification's: the output contains `<promise>COMPLETE</promise
 are vetoes, decided by place and punctuation. Each is recorded with its reason, and the next prompt quotes it.
 """
 
-from spool.domain.promise.reader import PromiseReader
 from spool.domain.promise.values import DEFAULT_PROMISE, REASON_LIMIT, Claim, Promise, PromiseReading, Veto
 
-__all__ = ["DEFAULT_PROMISE", "REASON_LIMIT", "Claim", "Promise", "PromiseReader", "PromiseReading", "Veto"]
+# The reader compiles its patterns when it is imported, 11 ms that `--status` need not spend: import it by itself.
+__all__ = ["DEFAULT_PROMISE", "REASON_LIMIT", "Claim", "Promise", "PromiseReading", "Veto"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spool.domain.promise import REASON_LIMIT, Claim, Promise, PromiseReader, PromiseReading
+from spool.domain.promise import REASON_LIMIT, Claim, Promise, PromiseReading
+from spool.domain.promise.reader import PromiseReader
 
 TAG = "<promise>COMPLETE</promise>"
 COMPLETE = Promise(Claim.COMPLETE)

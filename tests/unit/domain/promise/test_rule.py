@@ -2,7 +2,8 @@
 
 import pytest
 
-from spool.domain.promise import Claim, PromiseReader, PromiseReading
+from spool.domain.promise import Claim, PromiseReading
+from spool.domain.promise.reader import PromiseReader
 
 TAG = "<promise>COMPLETE</promise>"
 FAILED = "<promise>FAILED: no network</promise>"

@@ -1,0 +1,64 @@
+"""Builds the plan of `spool run`: stories, checkpoints, and `openspec` where the change comes from it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from spool.app.build import Parts
+from spool.domain.spec import LoopSpec
+from spool.engine.plan import Plan
+from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
+from spool.host.command import run_command
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.repository import Repository
+from spool.host.state.store import StateFolder
+from spool.sources.openspec import OpenSpec
+from spool.sources.stories import ChangeStories
+
+
+async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
+    """Return the plan that runs a change story by story."""
+    settings = spec.settings
+    assert isinstance(parts.repository, Repository)  # noqa: S101 - the runner has refused to start without git
+    checkpoints = Checkpoints(
+        parts.repository,
+        spec.change,
+        now=parts.clock.now,
+        timeout_s=settings.command_timeout,
+        large_file_bytes=settings.large_file_mb << 20,
+    )
+    await checkpoints.expire(parts.clock.now())
+    options = StoryOptions(
+        limits=spec.limits,
+        max_retries=settings.max_retries,
+        on_resume=OnResume(settings.on_resume),
+        question_tool=parts.harness.traits.question_tool,
+        learnings=learnings_of(spec.root, parts.folder),
+    )
+    world = StoryWorld(
+        source=ChangeStories(
+            parts.project, spec.change, timeout_s=settings.command_timeout, openspec=_openspec(spec, parts)
+        ),
+        checkpoints=checkpoints,
+        read_context=parts.folder.context,
+        commit=parts.worktree.commit if settings.commit_stories else None,
+        emit=parts.emit,
+        jitter=parts.clock.jitter,
+    )
+    return StoryPlan(options, world)
+
+
+def learnings_of(root: str, folder: StateFolder) -> str:
+    """Return the relative path of the file with learnings for later stories, as the prompt names it."""
+    return str((folder.path / "learnings.md").relative_to(root))
+
+
+def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
+    """Return a client of `openspec`, if it is installed and the change comes from it."""
+    if parts.change.source != "openspec" or not OpenSpec.installed():
+        return None
+
+    async def ask(argv: Sequence[str]) -> bytes:
+        done = await run_command(argv, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+        return done.output
+
+    return OpenSpec(ask)

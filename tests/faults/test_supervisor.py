@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -173,3 +174,41 @@ say(PROMISE)
     finally:
         for pid in agents(scratch):
             end(pid)
+
+
+CHAINS = """
+for _ in range(60):
+    if os.fork() == 0:
+        while not os.fork():
+            pass
+        os._exit(0)
+say(PROMISE)
+"""
+"""Sixty processes, each of which forks and exits before anybody can signal it."""
+
+
+def test_chains_of_forks_do_not_outrun_the_sweep(scratch: Scratch) -> None:
+    fake_agent(scratch, CHAINS)
+    with running(scratch, "Work") as runner:
+        assert runner.wait(60) == 0
+        assert not agents(scratch)
+    assert not [event for event in scratch.journal() if event["type"] == "Warning"]
+
+
+def block() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+
+
+def ignore() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("launcher", [block, ignore])
+def test_a_launcher_that_blocks_or_ignores_sigchld_does_not_hide_an_agents_end(
+    scratch: Scratch, launcher: Callable[[], None]
+) -> None:
+    shell_agent(scratch, f"sleep 1; echo '{PROMISE}'")
+    runner = scratch.start("ralph", "Work", "--change", CHANGE, "--idle-timeout", "30", preexec_fn=launcher)
+    assert runner.wait(60) == 0
+    assert [record["outcome"] for record in scratch.history()] == ["completed"]
+    assert scratch.history()[0]["changed_files"] == 0

@@ -30,7 +30,7 @@ ASK_S = 1.5
 TERM_S = 1.5
 """Seconds between SIGTERM and SIGKILL. gemini ignored SIGTERM for 12 s."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT)
-_RESET = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
+_RESET = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 """Signals that this process or Python ignores, which an agent would inherit."""
 
 
@@ -80,6 +80,7 @@ Report = Started | NotStarted | Ended
 
 def fork_supervisor() -> tuple[int, socket.socket]:
     """Fork the supervisor; return its pid and the runner's socket to it. Call it before any thread starts."""
+    _expect_children()
     become_subreaper()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -94,6 +95,12 @@ def fork_supervisor() -> tuple[int, socket.socket]:
         status = 0
     finally:
         os._exit(status)
+
+
+def _expect_children() -> None:
+    """Undo what a launcher may have left: with SIGCHLD blocked or ignored, no end of a child would be noticed."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _detach(line: socket.socket) -> None:

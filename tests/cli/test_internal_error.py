@@ -81,3 +81,40 @@ def test_debug_shows_the_traceback(scratch: Scratch, words: list[str]) -> None:
     done = run(scratch, OUTSIDE, *words)
     assert done.returncode == 1
     assert "Traceback (most recent call last)" in done.stderr
+
+
+NOBODY = """
+import pwd
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown
+"""
+OUT_OF_MEMORY = """
+from spool.app import loops
+def running():
+    raise MemoryError
+loops.running = running
+"""
+
+
+def test_a_user_without_a_home_gets_a_line(scratch: Scratch) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        scratch.env.pop(name, None)
+    for words in (["ps"], ["config"], ["ralph", "Go", "--change", CHANGE]):
+        done = run(scratch, NOBODY, *words)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert "spool: cannot find your home directory\n  set HOME" in done.stderr
+
+
+def test_too_little_memory_is_a_line(scratch: Scratch) -> None:
+    done = run(scratch, OUT_OF_MEMORY, "ps")
+    assert (done.returncode, done.stderr) == (1, "spool: not enough memory\n  see: ulimit -v\n")
+
+
+@pytest.mark.parametrize("pattern", ["/etc/passwd", "../secret*", "a/../../b", "~/x"])
+def test_a_file_outside_the_repository_is_not_copied_into_a_worktree(scratch: Scratch, pattern: str) -> None:
+    (scratch.root / ".spool" / "config.toml").write_text(f'worktree_copy = ["{pattern}"]\n')
+    done = scratch.spool("config")
+    assert done.returncode == 2
+    assert "worktree_copy must stay inside the repository" in done.stderr

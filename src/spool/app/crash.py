@@ -9,23 +9,19 @@ from pathlib import Path
 
 from spool import __version__
 from spool.host.state.files import last_lines, make_folder, replace_file
-from spool.host.state.registry import user_state
+from spool.host.state.places import user_state
 
 _EVENTS = 20
 
 
-def crash_folder() -> Path:
-    """Return the folder for crash files that belong to no loop."""
-    return user_state() / "crashes"
-
-
-def write_crash(folder: Path, error: BaseException, *, run_id: str = "") -> Path | None:
-    """Write a crash file into a folder and return its path, or None on failure."""
+def write_crash(folder: Path | None, error: BaseException, *, run_id: str = "") -> Path | None:
+    """Write a crash file into a loop's folder, or into the user's own; return its path, or None if that fails too."""
     now = datetime.now(UTC)
-    path = folder / f"crash-{run_id or f'{now:%Y%m%dT%H%M%S}'}.txt"
-    with suppress(Exception):  # the disk may be the cause
-        make_folder(folder)
-        replace_file(path, _report(folder, error, now).encode("utf-8", "replace"))
+    with suppress(Exception):  # the disk, or the home directory, may be what broke
+        place = folder or user_state() / "crashes"
+        path = place / f"crash-{run_id or f'{now:%Y%m%dT%H%M%S}'}.txt"
+        make_folder(place)
+        replace_file(path, _report(place, error, now).encode("utf-8", "replace"))
         return path
     return None
 

@@ -65,13 +65,16 @@ def _explain(error: Exception, name: str) -> int:
 
             complain(str(error), next_step(error), name)
             return error.exit_code
+        case MemoryError():
+            complain("not enough memory", "see: ulimit -v", name)
+            return 1
         case OSError():
             complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
             return 1
         case _:
-            from spool.app.crash import crash_folder, write_crash
+            from spool.app.crash import write_crash
 
-            path = write_crash(crash_folder(), error)
+            path = write_crash(None, error)
             message = f"internal error: {type(error).__name__}: {error}"
             complain(message, f"details are in {path}" if path else "--debug shows the traceback", name)
             return 1

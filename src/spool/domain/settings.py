@@ -175,6 +175,9 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         refuse("min_iterations", f"is more than {most} ({settings.max_iterations})")
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
+    for pattern in settings.worktree_copy:
+        if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+            refuse("worktree_copy", f"must stay inside the repository, unlike '{one_line(pattern, 60)}'")
     promise = settings.completion_promise
     if not promise.strip():
         refuse("completion_promise", "cannot be empty")

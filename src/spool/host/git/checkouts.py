@@ -12,6 +12,7 @@ from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
 from spool.host.git.repository import QUIET, git_environment
+from spool.host.state.places import user_config
 
 TIMEOUT_S = 30.0
 
@@ -109,9 +110,7 @@ def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
 
 def wt_tools_file() -> Path:
     """Return the path of wt-tools' registry."""
-    import platformdirs
-
-    return platformdirs.user_config_path("wt-tools") / "projects.json"
+    return user_config("wt-tools") / "projects.json"
 
 
 def common_dir(directory: Path) -> Path:

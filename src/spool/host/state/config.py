@@ -5,15 +5,14 @@ from pathlib import Path
 
 from spool.domain.settings import NAMES, Layer
 from spool.errors import UsageError
+from spool.host.state.places import user_config
 
 PROJECT_FILE = ".spool/config.toml"
 
 
 def user_file() -> Path:
     """Return the path of the user's settings."""
-    import platformdirs
-
-    return platformdirs.user_config_path("spool") / "config.toml"
+    return user_config() / "config.toml"
 
 
 def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer]:

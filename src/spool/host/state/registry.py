@@ -12,6 +12,7 @@ import msgspec
 from spool.domain.loop import SCHEMA, LoopSummary, settled
 from spool.host.runner.identity import is_alive
 from spool.host.state.files import make_folder, replace_file
+from spool.host.state.places import user_state
 from spool.host.state.records import encoded
 
 KEPT = 100
@@ -65,13 +66,6 @@ class Registry:
 def this_machine() -> Registry:
     """Return the user's registry on this machine."""
     return Registry(user_state() / "loops")
-
-
-def user_state() -> Path:
-    """Return the user's state directory, which is outside the agent's working tree."""
-    import platformdirs
-
-    return platformdirs.user_state_path("spool")
 
 
 def _settled(loop: LoopSummary) -> LoopSummary:

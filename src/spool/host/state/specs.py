@@ -10,8 +10,8 @@ from spool.domain.loop import SCHEMA
 from spool.domain.spec import LoopSpec
 from spool.errors import StateError
 from spool.host.state.files import make_folder, replace_file
+from spool.host.state.places import user_state
 from spool.host.state.records import encoded
-from spool.host.state.registry import user_state
 
 
 def keep_spec(spec: LoopSpec) -> None:

@@ -1,0 +1,28 @@
+"""The user's own directories."""
+
+from pathlib import Path
+
+from spool.errors import SpoolError
+
+
+def user_config(application: str = "spool") -> Path:
+    """Return the user's configuration directory."""
+    return _place("user_config_path", application)
+
+
+def user_state() -> Path:
+    """Return the user's own state directory, out of reach of an agent in the tree."""
+    return _place("user_state_path", "spool")
+
+
+def _place(kind: str, application: str) -> Path:
+    import platformdirs  # 5 ms to import, and a quick command needs none of these places
+
+    try:
+        found = getattr(platformdirs, kind)(application)
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        raise SpoolError(
+            "cannot find your home directory", hint="set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME"
+        ) from None
+    assert isinstance(found, Path)  # noqa: S101 - tells the type checker what platformdirs returns
+    return found

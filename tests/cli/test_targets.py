@@ -71,3 +71,21 @@ def make_package(site: Path) -> None:
         "    def decoder(self):\n"
         "        return LineDecoder(PlainText())\n"
     )
+
+
+def test_stories_takes_the_only_change_and_names_its_argument_when_there_are_more(scratch: Scratch) -> None:
+    assert scratch.spool("stories").stdout.startswith(f"{CHANGE}: ")
+    (scratch.change.with_name("003-01_other")).mkdir()
+    done = scratch.spool("stories")
+    assert (done.returncode, "CHANGE is required" in done.stderr) == (2, True)
+
+
+def test_a_folder_whose_name_is_not_an_id_is_not_offered(scratch: Scratch) -> None:
+    (scratch.change.with_name("füge hinzu")).mkdir()
+    assert "füge" not in scratch.spool("ralph", "Go").stderr
+
+
+def test_a_mistyped_command_is_suggested(scratch: Scratch) -> None:
+    done = scratch.spool("rlaph")
+    assert (done.returncode, done.stderr) == (2, "spool: no such command: 'rlaph'\n  did you mean: ralph?\n")
+    assert "No such command 'xyzzy'" in scratch.spool("xyzzy").stderr

@@ -8,6 +8,8 @@ import click
 
 from spool import __version__
 from spool.cli.edge import debug_option
+from spool.domain.text import one_line
+from spool.errors import UsageError
 
 _COMMANDS = {
     "ralph": ("spool.cli.ralph:ralph", "Run an agent on a change in a loop until it promises completion."),
@@ -45,6 +47,18 @@ class Commands(click.Group):
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)  # noqa: S101 - a wrong table is our own mistake
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; suggest the one that a mistyped name is closest to."""
+        if args and args[0] not in self._table and not args[0].startswith("-"):
+            from difflib import get_close_matches  # only for a mistake
+
+            near = get_close_matches(args[0], self._table, n=1)
+            if near:
+                raise UsageError(f"no such command: '{one_line(args[0], 40)}'", hint=f"did you mean: {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without loading them."""

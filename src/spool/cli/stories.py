@@ -20,7 +20,7 @@ _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 @click.help_option("-h", "--help")
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change and which are done."""
-    project, change_id = pick_change(change, None, interactive=sys.stdin.isatty())
+    project, change_id = pick_change(change, None, interactive=sys.stdin.isatty(), named_by="CHANGE", only_one=True)
     found = read_stories(project, change_id)
     upcoming = found.next
     if as_json:

@@ -15,8 +15,13 @@ if TYPE_CHECKING:  # only commands that need settings import them
     from spool.domain.settings import Resolved
 
 
-def pick_change(query: str | None, module: str | None, *, interactive: bool) -> tuple[Project, str]:
-    """Return the project and the id of the requested change; prompt for it only if `interactive`."""
+def pick_change(
+    query: str | None, module: str | None, *, interactive: bool, named_by: str = "--change", only_one: bool = False
+) -> tuple[Project, str]:
+    """Return the project and the id of the requested change; prompt for it only if `interactive`.
+
+    `only_one` takes the only change that there is, which a command that just reads may do.
+    """
     project = find_project(Path.cwd())
     if query is not None:
         change_id = project.resolve(query)
@@ -27,9 +32,11 @@ def pick_change(query: str | None, module: str | None, *, interactive: bool) -> 
     if not candidates:
         where = f"module '{module}'" if module is not None else "this project"
         raise UsageError(f"no active change in {where}", hint=NO_CHANGES_HINT)
+    if only_one and len(candidates) == 1:
+        return project, candidates[0].id
     if not interactive:
         raise UsageError(
-            "--change is required in non-interactive mode",
+            f"{named_by} is required in non-interactive mode",
             hint=f"active changes: {', '.join(i.id for i in candidates)}",
         )
     return project, ask_for_change(candidates)

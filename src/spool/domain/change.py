@@ -34,9 +34,14 @@ class Change(msgspec.Struct, frozen=True):
     module_text: str = ""
 
 
+def is_id(name: str) -> bool:
+    """Whether a name can safely name a change's directory."""
+    return _SAFE_ID.fullmatch(name) is not None
+
+
 def check_id(change_id: str) -> str:
     """Return the id if it can safely name a directory; call this before touching the disk."""
-    if not _SAFE_ID.fullmatch(change_id):
+    if not is_id(change_id):
         raise UsageError(
             f"'{one_line(change_id, 60)}' is not a change id",
             hint="an id has letters, digits, '.', '_' and '-', for example 002-01_add-ralph-loop",

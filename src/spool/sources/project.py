@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from spool.domain.change import Change, ChangeInfo, check_id, matching, module_of, resolve, same_module
+from spool.domain.change import Change, ChangeInfo, check_id, is_id, matching, module_of, resolve, same_module
 from spool.domain.loop import STATE
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
@@ -79,7 +79,7 @@ class Project:
     def _listed(self, source: str) -> Iterator[ChangeInfo]:
         folder = self.root / _SOURCES[source]
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            if path.name == "archive" or path.name.startswith(".") or not path.is_dir():
+            if path.name == "archive" or not is_id(path.name) or not path.is_dir():
                 continue
             tasks = parse_tasks(read_text(path / "tasks.md") or "")
             yield ChangeInfo(

@@ -290,7 +290,7 @@ class Feed:
     def _complaint(self) -> str:
         """Return the error of a runner that failed before its first iteration."""
         loop = self._launched.summary() if self._launched else None
-        if loop is not None and loop.iteration == 0 and loop.status is Status.STOPPED:
+        if loop is not None and not loop.run_iteration and loop.status is Status.STOPPED:
             return loop.reason
         return self._launched.said() if self._launched and loop is None else ""
 

@@ -22,6 +22,7 @@ from spool.domain.verdict import Status
 from spool.errors import SpoolError, StateError
 from spool.host.runner.identity import this_runner
 from spool.host.state.files import make_folder, replace_file
+from spool.host.state.records import exactly, restored
 from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, Window, choose, launch
@@ -61,7 +62,10 @@ class Launched:
     def failed(self) -> bool:
         """Whether the start has failed. A terminal that exits with code 0 before its window opens has not."""
         code = self._process.poll()
-        return code is not None and (code != 0 or self._is_runner)
+        if code is None or (code == 0 and not self._is_runner):
+            return False
+        discard_ticket(self.spec)
+        return True
 
     def summary(self) -> LoopSummary | None:
         """Return the run, or None until it has registered."""
@@ -69,18 +73,24 @@ class Launched:
 
     def wait(self) -> LoopSummary:
         """Wait until the loop runs or has ended and return it; raise a SpoolError if it did not start."""
+        try:
+            loop = self._registered()
+        finally:
+            discard_ticket(self.spec)
+        if loop.status in (Status.STOPPED, Status.STUCK) and not loop.run_iteration:
+            raise SpoolError(f"the loop did not start: {loop.reason}")
+        return loop
+
+    def _registered(self) -> LoopSummary:
         deadline = time.monotonic() + START_S
         while True:
             gone, late = self.failed, time.monotonic() > deadline  # read first: a runner registers its end, then exits
             loop = self.summary()
             if loop is not None and (late or not loop.running or _has_state(loop)):
-                break
+                return loop
             if loop is None and (gone or late):
                 raise SpoolError("the loop did not start", hint=self.said() or f"no sign of it after {START_S:g} s")
             time.sleep(_POLL_S)
-        if loop.status in (Status.STOPPED, Status.STUCK) and not loop.iteration:
-            raise SpoolError(f"the loop did not start: {loop.reason}")
-        return loop
 
     def said(self) -> str:
         """Return the error output of the runner or its terminal."""
@@ -111,23 +121,20 @@ def in_terminal(spec: LoopSpec, complain: Callable[[str], None]) -> LoopSummary:
             if launched.summary() is not None or number == len(terminals):
                 raise
             complain(f"cannot open {terminal.name}: {error.hint or error}")
-        finally:
-            _ticket_path(spec).unlink(missing_ok=True)
     raise SpoolError("no terminal to open")
 
 
 def take_ticket(path: Path) -> LoopSpec:
-    """Read and remove a ticket, and adopt the environment and directory of the process that wrote it."""
+    """Read and remove a ticket, and adopt the environment of the process that wrote it."""
     try:
-        ticket = msgspec.json.decode(path.read_bytes(), type=Ticket)
-    except (OSError, msgspec.MsgspecError) as error:
+        ticket = restored(path.read_bytes(), Ticket)
+    except (OSError, ValueError) as error:
         raise StateError(f"cannot read {path}: {error}") from None
     path.unlink(missing_ok=True)
     own = {name: os.environ[name] for name in _TERMINALS_OWN if name in os.environ}
     os.environ.clear()
     os.environb.update({name: value for name, value in ticket.environment if os.fsdecode(name) not in _TERMINALS_OWN})
     os.environ.update(own)
-    os.chdir(ticket.spec.root)
     return ticket.spec
 
 
@@ -160,7 +167,7 @@ def report_failure(spec: LoopSpec, reason: str) -> None:
 def _launch(spec: LoopSpec, terminal: Terminal, log: Path) -> Launched:
     path = _ticket_path(spec)
     make_folder(path.parent)
-    replace_file(path, msgspec.json.encode(Ticket(spec=spec, environment=tuple(os.environb.items()))))
+    replace_file(path, exactly(Ticket(spec=spec, environment=tuple(os.environb.items()))))
     window = Window(
         command=(*_RUNNER, str(path)),
         title=spec.change,
@@ -168,7 +175,17 @@ def _launch(spec: LoopSpec, terminal: Terminal, log: Path) -> Launched:
         session=_session(spec),
         fullscreen=spec.settings.fullscreen,
     )
-    return Launched(spec, launch(terminal, window, os.environ, log), log, is_runner=terminal.name == NONE)
+    try:
+        process = launch(terminal, window, os.environ, log)
+    except SpoolError:
+        discard_ticket(spec)
+        raise
+    return Launched(spec, process, log, is_runner=terminal.name == NONE)
+
+
+def discard_ticket(spec: LoopSpec) -> None:
+    """Remove a ticket that nobody will take any more: it holds an environment, and that may hold keys."""
+    _ticket_path(spec).unlink(missing_ok=True)
 
 
 def _ticket_path(spec: LoopSpec) -> Path:

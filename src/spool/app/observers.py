@@ -42,8 +42,15 @@ def plugged_in(spec: LoopSpec) -> list[Observer]:
     """Return the observers that installed packages offer for a run."""
     from importlib.metadata import entry_points  # 12 ms to import
 
-    offered = (point.load()(spec) for point in entry_points(group=GROUP))
-    return [observer for observer in offered if observer is not None]
+    offered: list[Observer] = []
+    for point in entry_points(group=GROUP):
+        try:
+            observer = point.load()(spec)
+        except Exception as error:  # noqa: BLE001 - anybody's code, which must not end the loop
+            print(f"spool: the observer '{point.name}' failed: {type(error).__name__}: {error}", file=sys.stderr)
+            continue
+        offered += [observer] if observer is not None else []
+    return offered
 
 
 class Observation:
@@ -78,8 +85,10 @@ class Observation:
 
     def _follow(self) -> None:
         try:
-            self._feed()
-            self._observer.close()
+            try:
+                self._feed()
+            finally:
+                self._observer.close()
         except Exception as error:  # noqa: BLE001 - third-party code must not break the loop
             _complain(self._observer, error)
 

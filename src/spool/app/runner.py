@@ -20,7 +20,7 @@ from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show
-from spool.domain.state import IterationRecord, LoopState, continued
+from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.verdict import Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Harness, Ports, Store
@@ -128,7 +128,7 @@ class _Run:
     async def _in_folder(
         self,
         state: LoopState,
-        unjudged: IterationRecord | None,
+        unjudged: Unfinished | None,
         folder: StateFolder,
         repository: Repository | NoRepository,
         outliving: ExitStack,
@@ -154,8 +154,8 @@ class _Run:
                 observation.notice()
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON):
-            if unjudged is not None and not journal.has_ended(unjudged.iteration):
-                emit(IterationEnded(record=unjudged))
+            if unjudged is not None and unjudged.recorded and not journal.has_ended(unjudged.record.iteration):
+                emit(IterationEnded(record=unjudged.record))
             keeper = asyncio.create_task(_keep(folder))
             try:
                 store: Store = LoopFileStore(folder, state) if self._spec.door is Door.WORKTREE else folder
@@ -186,7 +186,7 @@ class _Run:
         for warning in self._warnings:
             emit(Warned(message=warning))
 
-    def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, IterationRecord | None]:
+    def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, Unfinished | None]:
         """Return the state to continue from, and the iteration in which its runner died, if any."""
         _settle_killed(folder)
         if self._spec.fresh:
@@ -197,8 +197,8 @@ class _Run:
             self._warnings.append(f"{error}; it is kept as {folder.set_aside().name}")
             return None, None
         unjudged = folder.recover(earlier, now=self._clock.now())
-        if unjudged is not None and unjudged.outcome is OutcomeKind.INTERRUPTED:
-            self._warnings.append(f"iteration {unjudged.iteration} of an earlier run was interrupted")
+        if unjudged is not None and unjudged.record.outcome is OutcomeKind.INTERRUPTED:
+            self._warnings.append(f"iteration {unjudged.record.iteration} of an earlier run was interrupted")
         return earlier, unjudged
 
     def _state(

@@ -1,5 +1,6 @@
 """Runs a loop that another process started: `python -m spool.cli.child TICKET`."""
 
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
 from spool.errors import SpoolError
+from spool.views.hints import next_step
 
 
 class Tee:
@@ -56,9 +58,11 @@ def _run(spec: LoopSpec) -> int:
     from spool.cli.starting import run_here
 
     try:
+        os.chdir(spec.root)
         code = run_here(spec)
-    except (SpoolError, OSError) as error:
-        report_failure(spec, str(error))
+    except Exception as error:
+        hint = next_step(error) if isinstance(error, SpoolError) else ""
+        report_failure(spec, "; ".join(part for part in (str(error) or type(error).__name__, hint) if part))
         raise
     if in_worktree and spec.settings.keep_open and code != ExitCode.INTERRUPTED and sys.stdin.isatty():
         _hold()

@@ -24,7 +24,7 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
 def run_here(spec: LoopSpec) -> int:
     """Run a loop in this process and return the exit code."""
     finish = run(spec, observers_of)
-    if finish.exit_code is ExitCode.INTERRUPTED:
+    if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
             click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
     return int(finish.exit_code)

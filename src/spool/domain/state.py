@@ -1,6 +1,7 @@
 """A loop's state on disk, and one record per iteration."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,8 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     story_id: str | None = None
     attempt: int | None = None
+    ended: "IterationRecord | None" = None
+    """What the agent did, once it is over and while the gates still run."""
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,14 +107,24 @@ class LoopState(LoopSummary, frozen=True, kw_only=True):
     in_flight: InFlight | None = None
 
 
-def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime) -> IterationRecord | None:
-    """Return the record of the iteration in flight, if any: as recorded last, else as interrupted."""
+class Unfinished(NamedTuple):
+    """The iteration in which a runner died."""
+
+    record: IterationRecord
+    recorded: bool
+    """Whether the history has it; if not, its gates have not run."""
+
+
+def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime) -> Unfinished | None:
+    """Return the iteration in flight, if any: as it was recorded, or ended, else as interrupted."""
     begun = state.in_flight
     if begun is None:
         return None
     if last is not None and last.iteration == begun.iteration:
-        return last
-    return interrupted_record(begun, ended_at=max(now, begun.started_at))
+        return Unfinished(last, recorded=True)
+    if begun.ended is not None:
+        return Unfinished(begun.ended, recorded=False)
+    return Unfinished(interrupted_record(begun, ended_at=max(now, begun.started_at)), recorded=False)
 
 
 def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: int = 0) -> LoopState:
@@ -120,7 +133,7 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     A run that was killed or stopped continues with its attempt; after any other end, limits start over. An iteration
     that was in flight stays so until the new run has judged it.
     """
-    kept = earlier is not None and earlier.status in (Status.RUNNING, Status.STOPPED)
+    kept = earlier is not None and (earlier.status in (Status.RUNNING, Status.STOPPED) or earlier.in_flight is not None)
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),

@@ -133,10 +133,13 @@ def judge_prompt(
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    finished = Finish(Status.DONE, done, ExitCode.COMPLETE)
+    if done and ended.accepted:  # a gate says so, whatever became of the agent
+        return finished
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if done and tally.run_iterations >= limits.min_iterations:
-        return Finish(Status.DONE, done, ExitCode.COMPLETE)
+        return finished
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)

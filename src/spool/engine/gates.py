@@ -32,7 +32,8 @@ async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
 class StoryBoxes:
     """Passes when all boxes of the next story are ticked. A deleted box is an error, not a finished task."""
 
-    def __init__(self, known: StoryList, read: Callable[[], Awaitable[StoryList]]) -> None:
+    def __init__(self, story_id: str, known: StoryList, read: Callable[[], Awaitable[StoryList]]) -> None:
+        self._story_id = story_id
         self._known = known
         self._read = read
 
@@ -41,9 +42,10 @@ class StoryBoxes:
         now = await self._read()
         if gone := missing_from(now, self._known):
             raise ChangeError(f"the agent removed {gone} from tasks.md")
-        worked_on = self._known.next
-        story = now.find(worked_on.id) if worked_on else None
-        still_open = ", ".join(task.id for task in story.open) if story else ""
+        story = now.find(self._story_id)
+        if story is None:
+            raise ChangeError(f"the agent removed story {self._story_id} from tasks.md")
+        still_open = ", ".join(task.id for task in story.open)
         if not still_open:
             return GateResult(name="tasks", passed=True, why="all boxes are ticked")
         return GateResult(

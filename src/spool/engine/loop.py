@@ -27,7 +27,7 @@ from spool.domain.events import (
 from spool.domain.gate import GateResult
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
-from spool.domain.state import InFlight, IterationRecord, LoopState, interrupted_record
+from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, interrupted_record
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
     Continue,
@@ -82,7 +82,7 @@ class Loop:
         stop: Stop,
         state: LoopState,
         *,
-        unjudged: IterationRecord | None = None,
+        unjudged: Unfinished | None = None,
     ) -> None:
         self._plan = plan
         self._agency = agency
@@ -92,7 +92,7 @@ class Loop:
         self._unjudged = unjudged
         self._tally = Tally(run_iterations=0)
         self._mark_is_old = True
-        self._closing = unjudged.iteration if unjudged else 0
+        self._closing = unjudged.record.iteration if unjudged else 0
         self._session = agency.session
 
     async def run(self) -> Finish:
@@ -138,14 +138,33 @@ class Loop:
     async def _resume(self) -> Finish | None:
         """Judge an iteration that was recorded but not judged, then settle what is due."""
         if self._unjudged is not None:
-            usage = self._state.usage + self._unjudged.usage
-            verdict, memory = self._judged(_ended(self._unjudged, usage))
+            await self._judge_unfinished(*self._unjudged)
+        while not self._stop.requested:
+            try:
+                memory = await self._stop.obeyed(self._plan.resume(self._state.memory))
+            except CommandError as error:
+                if isinstance(verdict := self._judge_failed_command(error), Finish):
+                    return verdict
+                continue
+            if memory is None:
+                break
+            # Not saved: what is due only because of how this run resumes is this run's alone.
+            self._state = msgspec.structs.replace(self._state, memory=memory)
+            return await self._settle()
+        return self._stopped()
+
+    async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> None:
+        """Judge the iteration in which the runner before died; one whose gates did not run is examined first."""
+        if not recorded:
+            record = await self._examined(record)
+        usage = self._state.usage + record.usage
+        verdict, memory = self._judged(_ended(record, usage))
+        if recorded:
             self._save(in_flight=None, memory=memory, usage=usage)
-            if isinstance(verdict, Retry):
-                self._report_retry(verdict)
-        resumed = await self._guarded(self._plan.resume(self._state.memory))
-        self._remember(resumed or self._state.memory)
-        return await self._settle()
+        else:
+            self._put_end(record, memory)
+        if isinstance(verdict, Retry):
+            self._report_retry(verdict)
 
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
@@ -194,16 +213,18 @@ class Loop:
         if self._mark_is_old or self._state.story is not None:  # a plan with stories may have changed the tree itself
             await self._guarded(self._ports.worktree.mark())
             self._mark_is_old = False
-        memory = self._state.memory
+        memory, request = self._state.memory, self._begin(place, prompt)
         record = await iterate(
-            self._begin(place, prompt),
+            request,
             self._agency.harness,
             self._ports,
             self._stop,
             lambda said: self._ports.emit(self._plan.event(memory, place, said)),
         )
         self._session = record.session or self._session
-        self._save(phase=Phase.RECORDING)
+        record = msgspec.structs.replace(record, commit=await self._commit(record))
+        begun = msgspec.structs.replace(request.begun, ended=record)
+        self._save(phase=Phase.RECORDING, in_flight=begun)
         record = await self._examined(record)
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
@@ -212,14 +233,14 @@ class Loop:
 
     async def _prepare(self, place: Place) -> str | Verdict:
         """Choose the next work and return its prompt; a failed command counts as a failed attempt."""
-        if spent := over_budget(self._plan.limits, self._state.usage):
-            return Finish(Status.STUCK, spent, ExitCode.STUCK)
         try:
             chosen = await self._stop.obeyed(self._plan.choose(self._state.memory))
             if chosen is None:
                 return self._stopped()
             if isinstance(chosen, Finish):
                 return chosen
+            if spent := over_budget(self._plan.limits, self._state.usage):
+                return Finish(Status.STUCK, spent, ExitCode.STUCK)
             self._remember(chosen)
             prompt = await self._stop.obeyed(self._plan.prepare(chosen, place))
         except CommandError as error:
@@ -261,10 +282,14 @@ class Loop:
         )
 
     async def _examined(self, record: IterationRecord) -> IterationRecord:
-        """Return the record with the results of the gates and the plan, and the commit of its work."""
+        """Return the record with the results of the gates and of the plan."""
         outcome, gates = await self._pass_gates(record)
-        findings = await self._guarded(self._plan.inspect(record.changes)) or Findings()
-        record = msgspec.structs.replace(
+        findings = Findings()
+        try:
+            findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
+        except (SpoolError, OSError) as error:
+            self._ports.emit(Warned(message=str(error)))
+        return msgspec.structs.replace(
             record,
             outcome=outcome.kind,
             reason=outcome.reason,
@@ -272,18 +297,22 @@ class Loop:
             commits=findings.commits,
             progress=findings.progress,
         )
-        return msgspec.structs.replace(record, commit=await self._commit(record))
 
     async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, tuple[GateResult, ...]]:
         """Run the gates; one that cannot run turns the outcome into an error."""
         outcome = record.as_outcome()
         try:
-            gates = run_gates(self._plan.gates(_ended(record, self._state.usage)))
-            return outcome, await self._stop.obeyed(gates) or ()
+            gates = await self._stop.obeyed(
+                run_gates(self._plan.gates(self._state.memory, _ended(record, self._state.usage)))
+            )
         except CommandError as error:
             return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), ()
-        except ChangeError as error:  # the agent removed its own tasks
+        except (SpoolError, OSError) as error:  # the agent removed its own tasks, or made them unreadable
             return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), ()
+        if gates is None:  # what was not checked is not done
+            reason = f"stopped by {self._stop.by}"
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), ()
+        return outcome, gates
 
     async def _commit(self, record: IterationRecord) -> str | None:
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:

@@ -63,7 +63,7 @@ class Plan(Protocol):
         """Return the event that wraps one of the agent's stream events."""
         ...
 
-    def gates(self, ended: Ended) -> Sequence[Gate]:
+    def gates(self, memory: PlanState, ended: Ended) -> Sequence[Gate]:
         """Return the gates to run after this outcome; none unless completion is claimed."""
         ...
 

@@ -61,8 +61,6 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
     earlier = store.state
     last = store.history[-1] if store.history else None
     unjudged = unfinished(earlier, last, now=now) if earlier else None
-    if unjudged is not None and unjudged != last:
-        store.append(unjudged)
     state = LoopState(
         run_id=f"run-{len(store.history)}",
         change="change",

@@ -49,10 +49,11 @@ class LiveView:
         self._doing = "starting"
         self._since = time.monotonic()
         self._usage = Usage()
-        self._live.start()
 
     def see(self, event: Event) -> None:
-        """Print an event above the footer."""
+        """Print an event above the footer, which appears with the first one."""
+        if not self._live.is_started:
+            self._live.start()
         match event:
             case RunStarted():
                 self._rule(f"{event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")

@@ -9,7 +9,7 @@ from spool.domain.criteria import Criterion
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, Runner, pick_latest, settled, state_path, summarized
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec, Show
-from spool.domain.state import InFlight, IterationRecord, LoopState, continued, unfinished
+from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, continued, unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
 
@@ -109,17 +109,22 @@ def test_the_limits_of_each_door() -> None:
 )
 def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept: bool) -> None:
     memory = msgspec.structs.replace(RUNNING.memory, retries=2, own_words="red")
-    earlier = replaced(RUNNING, status=status, memory=memory, iteration=4, in_flight=BEGUN)
+    earlier = replaced(RUNNING, status=status, memory=memory, iteration=4)
     found = continued(RUNNING, earlier, last_iteration=5)
     assert found.memory == (memory if kept else RUNNING.memory)
-    assert (found.iteration, found.in_flight, found.usage) == (5, BEGUN, earlier.usage)
+    assert (found.iteration, found.usage) == (5, earlier.usage)
+    in_flight = continued(RUNNING, replaced(earlier, in_flight=BEGUN))
+    assert (in_flight.memory, in_flight.in_flight) == (memory, BEGUN)
 
 
-def test_an_iteration_in_flight_is_interrupted_unless_it_was_just_over() -> None:
+def test_an_iteration_in_flight_is_as_far_as_it_is_on_disk() -> None:
     killed = replaced(RUNNING, in_flight=BEGUN)
-    record = unfinished(killed, None, now=LATER)
-    assert record is not None
-    assert (record.iteration, record.outcome, record.duration_s) == (4, "interrupted", 300.0)
-    over: IterationRecord = msgspec.structs.replace(record, reason="over")
-    assert unfinished(killed, over, now=LATER) is over
+    died = unfinished(killed, None, now=LATER)
+    assert died is not None
+    assert (died.record.iteration, died.record.outcome, died.record.duration_s) == (4, "interrupted", 300.0)
+    assert not died.recorded
+    over: IterationRecord = msgspec.structs.replace(died.record, reason="over")
+    assert unfinished(killed, over, now=LATER) == Unfinished(over, recorded=True)
+    in_gates = replaced(RUNNING, in_flight=msgspec.structs.replace(BEGUN, ended=over))
+    assert unfinished(in_gates, None, now=LATER) == Unfinished(over, recorded=False)
     assert unfinished(RUNNING, over, now=LATER) is None

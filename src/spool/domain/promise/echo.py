@@ -4,7 +4,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-_TAG = re.compile(r"<promise>.*?</promise>")
+_TAG = re.compile(r"<promise>[^<]{0,400}</promise>")
 _NEAR = 80
 _ENOUGH = 40
 """As many characters, whitespace aside, are no coincidence; a prompt that has fewer must be there whole."""

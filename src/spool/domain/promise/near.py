@@ -8,11 +8,11 @@ from spool.domain.text import capped, one_line
 _WHY = "misspelled"
 # A tag-like thing that begins a line, or ends one: <PROMISE>…, [promise]…, &lt;promise&gt;…, PROMISE: …
 _NEAR = re.compile(
-    r"(?im)^[\s>#*_`\-+\"'✅🎉]*"
-    r"(?:(?:<|&lt;|\[)\s*/?\s*promises?\b(?P<attributes>[^>\]\n&]*)(?:>|&gt;|\])|promise\s*[:=])"
+    r"(?im)^[ \t>#*_`\-+\"'✅🎉]*"
+    r"(?:(?:<|&lt;|\[)[ \t]*(?:/[ \t]*)?promises?\b(?P<attributes>[^>\]\n&]*)(?:>|&gt;|\])|promise\s*[:=])"
     r"(?P<body>[^\n]{0,400})$"
 )
-_TAG = re.compile(r"(?:<|&lt;|\[)\s*/?\s*promises?\b[^>\]\n&]*(?:>|&gt;|\])?", re.IGNORECASE)
+_TAG = re.compile(r"(?:<|&lt;|\[)[ \t]*(?:/[ \t]*)?promises?\b[^>\]\n&]*(?:>|&gt;|\])?", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _OTHER_WORDS = {"complete", "completed", "done", "finished"}
 
@@ -20,6 +20,8 @@ _OTHER_WORDS = {"complete", "completed", "done", "finished"}
 def near_miss(tail: str, promise: str) -> Veto | None:
     """Return the last promise that a message almost makes, if there is one."""
     found = None
+    if "promise" not in tail.casefold():
+        return found
     for line in _NEAR.finditer(tail):
         body = _TAG.sub("", line["body"]).strip(" \t*_`\"'.!/>") or line["attributes"] or ""
         if claimed := _claimed(body, promise):

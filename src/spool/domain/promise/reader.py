@@ -81,10 +81,11 @@ class PromiseReader:
         self._begin_message()
 
     def _add(self, text: str) -> None:
-        if not self._head.strip() and text.strip():  # a new message: what an earlier one was refused is silence now
+        if not self._head and text.strip():  # a new message: what an earlier one was refused is silence now
             self._refused, self._kept_before = None, self._kept
         self._window += text
-        self._head = (self._head + text)[:_HEAD] if len(self._head) < _HEAD else self._head
+        if len(self._head) < _HEAD:
+            self._head = (self._head + text).lstrip()[:_HEAD]
         self._tail = (self._tail + text)[-_TAIL:]
 
     def tool_used(self) -> None:

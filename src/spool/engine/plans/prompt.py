@@ -117,7 +117,7 @@ class PromptPlan:
         """Return a stream event with its iteration."""
         return AgentEvent(iteration=place.iteration, event=said)
 
-    def gates(self, ended: Ended) -> Sequence[Gate]:
+    def gates(self, memory: PlanState, ended: Ended) -> Sequence[Gate]:  # noqa: ARG002 - the protocol's
         """Return the criterion as a gate; a promise needs none."""
         if ended.outcome.kind in UNSEEN:
             return ()

@@ -18,7 +18,7 @@ from spool.domain.events import (
     StoryProgress,
     Warned,
 )
-from spool.domain.gate import refusal
+from spool.domain.gate import GateResult, refusal
 from spool.domain.loop import Due, PlanState, StoryState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
@@ -123,12 +123,12 @@ class StoryPlan:
 
     async def resume(self, memory: PlanState) -> PlanState:
         """Return the memory, with a revert due if an earlier run left a checkpoint to restore."""
+        self._resumed = True  # a person may have worked in the tree since
         if memory.due is not Due.NOTHING:
             return memory
         left = await self._world.checkpoints.current()
         # An interrupted revert left a mixture of two trees, which is never kept.
         if left is not None and (self._options.on_resume is OnResume.REVERT or left.half_reverted):
-            self._resumed = True
             return msgspec.structs.replace(memory, due=Due.REVERT)
         return memory
 
@@ -177,11 +177,11 @@ class StoryPlan:
         """Return a stream event with its story."""
         return StoryEvent(story_id=_story_id(memory), iteration=place.iteration, event=said)
 
-    def gates(self, ended: Ended) -> Sequence[Gate]:
+    def gates(self, memory: PlanState, ended: Ended) -> Sequence[Gate]:
         """Return a check of the story's boxes, if the agent claims completion."""
         if ended.outcome.kind is not OutcomeKind.COMPLETED:
             return ()
-        return (StoryBoxes(self._known, self._world.source.stories),)
+        return (StoryBoxes(_story_id(memory), self._known, self._world.source.stories),)
 
     async def inspect(self, changes: Changes | None) -> Findings:  # noqa: ARG002 - the protocol's signature
         """Return no findings: retries end a story that makes no progress."""
@@ -195,7 +195,7 @@ class StoryPlan:
             self.limits,
             retries=memory.retries,
             max_retries=self._options.max_retries,
-            refused=refusal(ended.gates),
+            refused=_refused(ended),
             now=now,
             jitter=self._world.jitter,
         )
@@ -281,12 +281,19 @@ def _story_id(memory: PlanState) -> str:
     return memory.story.id if memory.story else ""
 
 
+def _refused(ended: Ended) -> GateResult | None:
+    """Return the gate that refused; a claim that was not checked is refused as well."""
+    if ended.gates or ended.outcome.kind is not OutcomeKind.COMPLETED:
+        return refusal(ended.gates)
+    return GateResult(name="tasks", passed=False, why="nothing was checked")
+
+
 def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
     """Return the memory for the next attempt."""
     match verdict:
         case NextStory():
             return msgspec.structs.replace(memory, due=Due.ACCEPT)
-        case Retry() if memory.due is Due.ACCEPT:  # a command failed during acceptance: retry only that
+        case Retry() if memory.due is not Due.NOTHING:  # a command failed while this was done: retry only that
             return msgspec.structs.replace(memory, retries=verdict.retry)
         case Retry():
             return msgspec.structs.replace(

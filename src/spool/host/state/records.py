@@ -1,9 +1,11 @@
 """Encodes values as JSON, even with invalid UTF-8 from file names or the environment."""
 
-from typing import Any
+import json
+from typing import Any, TypeVar
 
 import msgspec
 
+_Value = TypeVar("_Value", bound=msgspec.Struct)
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -23,3 +25,13 @@ def _readable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_readable(key): _readable(one) for key, one in value.items()}
     return value
+
+
+def exactly(value: msgspec.Struct) -> bytes:
+    """Return a value as JSON from which `restored` makes the same value, invalid UTF-8 included."""
+    return json.dumps(msgspec.to_builtins(value)).encode("ascii")
+
+
+def restored(data: bytes, kind: type[_Value]) -> _Value:
+    """Return the value that `exactly` encoded; raise a ValueError if the data are damaged."""
+    return msgspec.convert(json.loads(data), kind)

@@ -4,31 +4,29 @@ import hashlib
 import os
 from pathlib import Path
 
-import msgspec
-
 from spool.domain.loop import SCHEMA
 from spool.domain.spec import LoopSpec
 from spool.errors import StateError
 from spool.host.state.files import make_folder, replace_file
 from spool.host.state.places import user_state
-from spool.host.state.records import encoded
+from spool.host.state.records import exactly, restored
 
 
 def keep_spec(spec: LoopSpec) -> None:
     """Store the loop's spec; call it only as the loop's runner."""
     path = _path(spec.folder)
     make_folder(path.parent)
-    replace_file(path, encoded(spec))
+    replace_file(path, exactly(spec))
 
 
 def kept_spec(state: str) -> LoopSpec | None:
     """Return the spec of a loop's last run; None if there was none."""
     path = _path(state)
     try:
-        spec = msgspec.json.decode(path.read_bytes(), type=LoopSpec)
+        spec = restored(path.read_bytes(), LoopSpec)
     except FileNotFoundError:
         return None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except ValueError as error:  # msgspec's errors are such
         raise StateError(f"{path} cannot be read: {error}") from None
     if spec.schema > SCHEMA:
         raise StateError(f"{path} was written by a newer Spool", hint="upgrade Spool; the file is left unchanged")

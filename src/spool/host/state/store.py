@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from spool.domain.loop import SCHEMA
-from spool.domain.state import IterationRecord, LoopState, unfinished
+from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
 from spool.errors import StateError, UnreadableState
 from spool.host.state.files import (
     append_line,
@@ -139,17 +139,11 @@ class StateFolder:
         lines = read_lines(self._history) if last is None else last_lines(self._history, last)
         return [record for line in lines if line for record in _readable(line)]
 
-    def recover(self, state: LoopState | None, *, now: datetime) -> IterationRecord | None:
-        """Return the record of the iteration in which a runner died, if any, and append it if it is missing.
-
-        Call it before anything is written, as the only writer.
-        """
+    def recover(self, state: LoopState | None, *, now: datetime) -> Unfinished | None:
+        """Return the iteration in which a runner died, if any. Call it before writing, as the only writer."""
         remove_temporaries(self.path)
         last = next(iter(self.history(last=1)), None)
-        record = unfinished(state, last, now=now) if state else None
-        if record is not None and record != last:
-            self.append(record)
-        return record
+        return unfinished(state, last, now=now) if state else None
 
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""

@@ -120,8 +120,10 @@ def try_agent(name: str, settings: Settings) -> Trial | None:
         )
         if run(spec).exit_code is ExitCode.INTERRUPTED:
             return None
-        record = StateFolder(Path(spec.folder)).history(last=1)[0]
-        return Trial(record=record, wrote=(root / "hello.txt").exists())
+        history = StateFolder(Path(spec.folder)).history(last=1)
+        if not history:
+            raise SpoolError("the agent was never started")
+        return Trial(record=history[0], wrote=(root / "hello.txt").exists())
 
 
 def _row(name: str, settings: Settings) -> AgentRow:

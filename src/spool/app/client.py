@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from spool.app.changes import ChangeRow, change_rows
-from spool.app.control import add_note
 from spool.app.launch import Launched, in_background
+from spool.app.notes import add_note
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
 from spool.domain.loop import Door, LoopSummary, state_path

@@ -1,4 +1,4 @@
-"""Stops loops, marks them as done and adds notes."""
+"""Stops loops and marks them as done."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,8 @@ import msgspec
 from spool.app.loops import loop_at
 from spool.domain.loop import STATE, Door, LoopSummary, summarized
 from spool.domain.verdict import Status
-from spool.errors import CommandError, LockedError, UsageError
+from spool.engine.gates import BY_HAND
+from spool.errors import CommandError, LockedError, StateError
 from spool.host.git.checkouts import common_dir
 from spool.host.runner.identity import this_runner
 from spool.host.runner.stopping import stop_runner
@@ -20,9 +21,6 @@ from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
 from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 
-BY_HAND = "marked as done by a person"
-_LARGEST_NOTE = 1 << 20
-
 
 def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
     """Stop these loops in parallel and wait; return for each whether it has exited."""
@@ -30,7 +28,8 @@ def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
         gone = list(pool.map(lambda loop: stop_runner(loop.runner), loops))
     for loop in loops:
         if loop.door is Door.WORKTREE:
-            _write_killed(loop)
+            with suppress(StateError, OSError):  # a loop file that cannot be read is the next start's to report
+                _write_killed(loop)
     return gone
 
 
@@ -52,20 +51,6 @@ def call_done(loop: LoopSummary) -> None:
 def ask_to_finish(loop: LoopSummary) -> None:
     """Make a running loop end as done after this iteration."""
     StateFolder(Path(loop.folder)).mark_done()
-
-
-def add_note(state: Path, text: str) -> None:
-    """Add a note that every later iteration reads."""
-    if not text.strip():
-        raise UsageError("the note is empty")
-    if len(text) > _LARGEST_NOTE:
-        raise UsageError("the note is longer than 1 MiB")
-    StateFolder(state).add_context(text)
-
-
-def clear_notes(state: Path) -> None:
-    """Remove all notes."""
-    StateFolder(state).clear_context()
 
 
 def _write_killed(loop: LoopSummary) -> None:

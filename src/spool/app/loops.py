@@ -16,6 +16,7 @@ from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 
 RECENT = 10
+_IDENTITY = ("run_id", "door", "change", "project", "worktree", "root", "folder", "terminal", "log", "runner")
 
 
 class LoopReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,19 +106,36 @@ def history(loop: LoopSummary) -> list[IterationRecord]:
     return StateFolder(Path(loop.folder)).history()
 
 
+def folder_before(loop: LoopSummary) -> str:
+    """Return the state folder that a loop had when it ran, before its worktree was moved."""
+    state = StateFolder(Path(loop.folder)).load()
+    return state.folder if state is not None else loop.folder
+
+
 def _refreshed(loop: LoopSummary) -> LoopSummary:
     """Return a run with the figures of its state; the registry has only those of its start or end."""
     folder = StateFolder(Path(loop.folder))
     with suppress(SpoolError, OSError):
         state = folder.load()
         if state is not None and state.run_id == loop.run_id:
-            return _settle(folder, summarized(state))
+            # An agent can write the state, but not the registry: who and where a run is comes from there.
+            known = {name: getattr(loop, name) for name in _IDENTITY}
+            return _settle(folder, msgspec.structs.replace(summarized(state), **known))
     return loop
 
 
 def _settled_state(folder: StateFolder) -> LoopSummary | None:
     state = folder.load()
-    return _settle(folder, summarized(state)) if state is not None else None
+    return _settle(folder, _moved_to(folder.path, summarized(state))) if state is not None else None
+
+
+def _moved_to(folder: Path, loop: LoopSummary) -> LoopSummary:
+    """Return a loop where its state was found: a worktree may have been moved since it ran."""
+    root, was = str(folder.parents[3]), loop.root
+    if not was or root == was:
+        return msgspec.structs.replace(loop, root=root, folder=str(folder), worktree=loop.worktree or root)
+    log = loop.log.replace(was, root, 1) if loop.log and loop.log.startswith(was) else loop.log
+    return msgspec.structs.replace(loop, root=root, folder=str(folder), worktree=root, log=log)
 
 
 def _settle(folder: StateFolder, loop: LoopSummary) -> LoopSummary:

@@ -95,7 +95,8 @@ class _Run:
         with ExitStack() as outliving, self._locked(repository):
             folder.prepare()
             folder.unmark_done()
-            self._keep_spec()
+            if spec.listed:
+                self._keep_spec()
             earlier, unjudged = self._earlier(folder)
             state = self._state(earlier, folder, repository)
             with self._listed(state, folder):

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 from spool.app.build import find_harness
+from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
 from spool.app.settings import load_settings, resolve_settings
 from spool.app.worktrees import known_projects
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Resolved
+from spool.domain.settings import Layer, Resolved, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
@@ -82,13 +83,21 @@ def task_spec(
     )
 
 
-def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any]) -> LoopSpec:
+def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callable[[str], str]) -> LoopSpec:
     """Return the spec that continues a loop, with the changed settings applied."""
-    spec = kept_spec(loop.folder)
+    spec = kept_spec(loop.folder) or kept_spec(folder_before(loop))
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
-    settings = msgspec.structs.replace(spec.settings, **changed)
-    return msgspec.structs.replace(spec, run_id=new_run_id(), root=loop.root, settings=settings, fresh=False)
+    before = {name: getattr(spec.settings, name) for name in spec.settings.__struct_fields__}
+    layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
+    return msgspec.structs.replace(
+        spec,
+        run_id=new_run_id(),
+        root=loop.root,
+        settings=merge(layers).settings,
+        log=str(Path(loop.root) / LOG),
+        fresh=False,
+    )
 
 
 def refuse_early(spec: LoopSpec) -> None:

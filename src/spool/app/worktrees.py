@@ -6,7 +6,7 @@ from spool.app.loops import loop_at, matching
 from spool.domain.change import check_id
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.text import one_line
-from spool.errors import Hint, StateError, UsageError
+from spool.errors import Hint, NoWorktree, StateError, UsageError
 from spool.host.state.loop_files import read_loop_file
 from spool.host.state.registry import this_machine
 
@@ -66,7 +66,10 @@ def _roots(name: str) -> list[Path]:
 def _resolved(name: str) -> Path:
     from spool.host.git.checkouts import find_checkout  # runs git
 
-    return Path(find_checkout(check_id(name), here=Path.cwd(), projects=known_projects()).path)
+    try:
+        return Path(find_checkout(check_id(name), here=Path.cwd(), projects=known_projects()).path)
+    except NoWorktree as error:
+        raise UsageError(str(error), hint=Hint.START_WORKTREE_LOOP) from None
 
 
 def known_projects() -> list[Path]:

@@ -51,6 +51,7 @@ def _play(root: Path) -> int:
             settings=load_settings(root, {"harness": "scripted"}),
             task="Implement the change",
             verbose=True,
+            listed=False,
             again="spool demo",
         )
     )

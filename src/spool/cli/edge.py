@@ -2,12 +2,14 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import click
 
+from spool.domain.text import clean
 from spool.errors import SpoolError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -52,9 +54,9 @@ def guarded(work: Callable[[], object], name: str = "spool") -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the edge
         if os.environ.get(_DEBUG):
-            raise
+            traceback.print_exception(error)
         return _explain(error, name)
 
 
@@ -83,9 +85,9 @@ def _explain(error: Exception, name: str) -> int:
 def complain(message: str, hint: str, name: str = "spool") -> None:
     """Print an error and its hint to standard error, one line each."""
     with suppress(OSError):  # a closed terminal must not change the exit code
-        click.echo(f"{name}: {message}", err=True)
+        click.echo(clean(f"{name}: {message}"), err=True)
         if hint:
-            click.echo(f"  {hint}", err=True)
+            click.echo(clean(f"  {hint}"), err=True)
 
 
 def _open_missing_streams() -> None:

@@ -17,7 +17,7 @@ def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change
 
         show_report(report(root, door, change), as_json=given["as_json"])
         return 0
-    from spool.app.control import add_note, clear_notes
+    from spool.app.notes import add_note, clear_notes
 
     state = Path(state_path(str(root), door, change))
     if given["clear_context"]:

@@ -7,6 +7,7 @@ import click
 from spool.app import control
 from spool.app.loops import find_loop, with_runner
 from spool.domain.loop import LoopSummary
+from spool.domain.text import one_line
 from spool.errors import UsageError
 
 
@@ -39,10 +40,10 @@ def stop_all(loops: Sequence[LoopSummary]) -> int:
 
 
 def _report(loop: LoopSummary, *, ended: bool) -> None:
-    name = f"{loop.change} ({loop.id})"
+    name = f"{one_line(loop.change, 120)} ({loop.id})"
     if not ended:
         click.echo(f"cannot stop {name}: pid {loop.runner.pid} is still alive", err=True)
     elif loop.running:
         click.echo(f"Stopped {name}.")
     else:
-        click.echo(f"{name} is not running: {loop.status}{f', {loop.reason}' if loop.reason else ''}")
+        click.echo(f"{name} is not running: {loop.status}{f', {one_line(loop.reason)}' if loop.reason else ''}")

@@ -119,7 +119,7 @@ class LoopProgress:
         self.error: Error | None = None
         self.waiting: Waiting | None = None
         self.stop_pending = False
-        self.warnings: deque[str] = deque(maxlen=_WARNINGS)
+        self.warnings: deque[Warned] = deque(maxlen=_WARNINGS)
         self.charted: deque[Spent] = deque(maxlen=_CHARTED)
         self._earlier_s = 0.0
         self._heard_at: datetime | None = None
@@ -176,7 +176,7 @@ class LoopProgress:
             case Waiting():
                 self.waiting = event
             case Warned():
-                self.warnings.append(event.message)
+                self.warnings.append(event)
             case StopRequested():
                 self.stop_pending = True
             case Error():

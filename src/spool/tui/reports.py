@@ -10,6 +10,7 @@ from spool.domain.story import StoryList
 from spool.domain.text import counted
 from spool.tui.blocks import Block, Tone, line, markdown, plain, rule
 from spool.views import words
+from spool.views.hints import worded
 
 _DONE = ("x", "X")
 _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}
@@ -24,7 +25,7 @@ def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios:
         found.append(line("none in tasks.md", Tone.DIM))
     found += [rule("Attempts" if view.id else "Iterations"), *_attempts(view)]
     if progress.warnings:
-        found += [rule("Warnings"), *(line(text, Tone.WARN) for text in progress.warnings)]
+        found += [rule("Warnings"), *(line(words.warning(event), Tone.WARN) for event in progress.warnings)]
     if scenarios:
         found += [rule("Scenarios"), *(block for text in scenarios for block in markdown(text))]
     return found
@@ -82,6 +83,6 @@ def _attempt(attempt: Attempt, *, whole: bool) -> Block:
     if not attempt.outcome:
         return line(f"{place}: running", Tone.CALL)
     text = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
-    if attempt.reason:
-        text += f" ({attempt.reason})"
+    if reason := "; ".join(part for part in (attempt.reason, worded(attempt.note)) if part):
+        text += f" ({reason})"
     return line(text, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)

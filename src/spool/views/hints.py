@@ -24,7 +24,7 @@ def next_step(error: SpoolError) -> str:
     match error:
         case LockedError(door="wt-loop"):
             return f"watch it with: wt-loop attach {error.change}, stop it with: wt-loop stop {error.change}"
-        case LockedError(change=change) if change:
+        case LockedError(door="ralph" | "run", change=change):
             return f"watch it with: spool {error.door} --status --change {change}"
         case NoWorktree():
             return f"create it with --create, or by hand: {error.hint}"

@@ -121,18 +121,18 @@ def _lines(loop: LoopSummary) -> list[str]:
 def _worktree_lines(loop: LoopSummary) -> list[str]:
     of_run = f" ({loop.run_iteration} in this run)" if loop.run_iteration != loop.iteration else ""
     lines = [
-        f"Change    {loop.change} in {loop.worktree}",
+        f"Change    {loop.change} in {one_line(loop.worktree, 400)}",
         f"Task      {one_line(loop.task, 100)}",
         _status_line(loop),
         f"Iteration {loop.iteration}{of_run}",
         f"Capacity  {capacity_words(loop.capacity)}",
         f"Done when {_criterion_words(loop)}",
         _agent_line(loop),
-        f"Terminal  {loop.terminal}, pid {loop.terminal_pid}; runner {loop.runner.pid}",
+        f"Terminal  {one_line(loop.terminal)}, pid {loop.terminal_pid}; runner {loop.runner.pid}",
     ]
     if loop.running and loop.phase is not None:
         lines.append(f"Now       {_now(loop)}")
-    return [*lines, f"Log       {loop.log}"]
+    return [*lines, f"Log       {one_line(loop.log or 'none', 400)}"]
 
 
 def _status_line(loop: LoopSummary) -> str:

@@ -110,7 +110,7 @@ def resume(change_id: str | None, **given: Any) -> None:
         changed["max_iterations"] = given["max_iterations"]
     if given["stall"] is not None:
         changed["stall_iterations"] = given["stall"]
-    _begin(resumed_spec(locate(change_id, given["path"]), changed))
+    _begin(resumed_spec(locate(change_id, given["path"]), changed, flag=flag_named))
 
 
 def _begin(spec: "LoopSpec") -> None:

@@ -171,3 +171,22 @@ def test_endless_output_needs_little_memory() -> None:
     tracemalloc.stop()
     assert reader.finish().kept == COMPLETE
     assert peak < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 990 + "<" + " " * 1_000, "\r" * 65_000 + "a\r", "<promise>" * 20_000, "promise: " + "<promise" * 200],
+    ids=["blanks", "carriage returns", "opening tags", "near misses"],
+)
+def test_text_made_to_be_slow_is_read_in_linear_time(text: str) -> None:
+    """Each of these took seconds: a pattern of this kind needs a million steps where one needs a thousand."""
+    reader = PromiseReader(prompt=text[:20_000])
+    reader.feed(text)
+    for _ in range(20):
+        reader.current()
+
+
+def test_blanks_before_a_message_change_nothing() -> None:
+    whole = read("x" * 10, " " * 300 + "\nI will print " + TAG + " later.\n" + "y" * 10)
+    pieces = read("x" * 10, *(" " * 300 + "\nI will print " + TAG + " later.\n" + "y" * 10))
+    assert whole == pieces

@@ -1,5 +1,7 @@
 """The plan of `ralph` and `wt-loop`, played on doubles."""
 
+import dataclasses
+
 import pytest
 
 from spool.domain.criteria import Criterion
@@ -95,3 +97,29 @@ def test_a_gate_is_recorded_with_the_iteration_it_judged() -> None:
     assert [(gate.name, gate.passed, gate.why) for gate in record.gates] == [
         ("command", False, "'true' exited with code 3")
     ]
+
+
+def test_work_is_committed_before_the_gate_sees_it() -> None:
+    tree = FakeTree()
+    stage = Stage(tree=tree)
+    aim = Aim(
+        task="Go", promise="COMPLETE", criterion=Criterion.COMMAND, command="make", limits=Limits(max_iterations=1)
+    )
+    plan = prompt_plan(stage, aim)
+    seen: list[int] = []
+
+    async def check(command: str) -> int | None:
+        seen.append(len(tree.commits))
+        return 0
+
+    plan._world = dataclasses.replace(plan._world, run_command=check)
+    works = says("Done.", work=lambda: setattr(tree, "content", "work"))
+    (record,) = play(plan, works, stage=stage, auto_commit=True).history
+    assert (seen, record.commit) == ([1], "commit-1")
+
+
+def test_a_gate_that_passes_is_done_whatever_became_of_the_agent() -> None:
+    stage = Stage()
+    limits = Limits(fail_fast=True, max_tokens=1)
+    aim = Aim(task="Go", promise="COMPLETE", criterion=Criterion.COMMAND, command="make", limits=limits)
+    assert play(prompt_plan(stage, aim, exit_code=0), CRASH, stage=stage).finish.status is Status.DONE

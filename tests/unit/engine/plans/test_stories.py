@@ -1,5 +1,7 @@
 """The plan of `run`, played on doubles: what follows each attempt, and what a later run continues with."""
 
+import asyncio
+
 import pytest
 
 from spool.domain.events import (
@@ -11,8 +13,11 @@ from spool.domain.events import (
     StoryProgress,
 )
 from spool.domain.loop import Due
+from spool.domain.story import StoryList
 from spool.domain.verdict import ExitCode, Status
 from spool.engine.plans.stories import OnResume
+from spool.engine.stop import Stop
+from spool.errors import CommandTimeout
 from spool.testing.doubles import Said, says
 from spool.testing.play import Played, play
 from tests.unit.engine.plans.support import COMPLETE, Stories
@@ -110,3 +115,88 @@ def test_the_tree_of_a_stuck_story_is_reverted_or_kept_as_asked(on_resume: OnRes
     assert "half" in stories.tree.content
     play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
     assert ("half" in stories.tree.content) is (on_resume is OnResume.KEEP)
+
+
+class Slow(Stories):
+    """Stories whose checkpoints or source can be made to fail, or to hang."""
+
+    def fail(self, name: str, times: int) -> None:
+        """Make a method of the checkpoints time out a number of times."""
+        work = getattr(self.checkpoints, name)
+        left = [times]
+
+        async def failing(*args: object) -> object:
+            if left[0]:
+                left[0] -= 1
+                raise CommandTimeout("'git add' did not answer within 30 s")
+            return await work(*args)
+
+        setattr(self.checkpoints, name, failing)
+
+
+def stuck_once(stories: Stories) -> None:
+    play(stories.plan(), stories.tree.writes("half", "<promise>FAILED: no</promise>"), stage=stories.stage)
+    assert "half" in stories.tree.content
+
+
+def test_a_git_that_hangs_while_a_run_is_resumed_never_skips_the_revert() -> None:
+    stories = Slow(max_retries=0)
+    stuck_once(stories)
+    stories.max_retries = 3
+    stories.fail("current", 1)
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert played.finish.status is Status.DONE
+    assert "half" not in stories.tree.content
+
+
+def test_a_git_that_hangs_while_refused_work_is_kept_loses_neither_it_nor_the_reason() -> None:
+    stories = Slow()
+    claims = stories.tree.writes("refused work", COMPLETE)
+    stories.fail("save", 0)
+    played = play(
+        stories.plan(),
+        _then(stories, claims),
+        stories.tree.ticks("1.1"),
+        stories.tree.ticks("2.1"),
+        stage=stories.stage,
+    )
+    assert "refused work" in stories.tree.content
+    assert "You said COMPLETE, but these tasks are open: 1.1" in played.prompts[1]
+    assert played.finish.status is Status.DONE
+
+
+def _then(stories: Slow, said: Said) -> Said:
+    """Return an agent after which the next checkpoint fails once."""
+
+    def work() -> None:
+        said.work()
+        stories.fail("save", 1)
+
+    return says(said.output, work=work)
+
+
+def test_a_stop_while_the_gate_runs_accepts_nothing() -> None:
+    stories, stop = Stories(), Stop()
+    plan = stories.plan()
+
+    async def hanging() -> StoryList:
+        stop.request("Ctrl-C")
+        await asyncio.sleep(3_600)
+        raise AssertionError
+
+    plan._world.source.stories = hanging  # type: ignore[method-assign]
+    played = play(plan, stories.tree.ticks("1.1"), stage=stories.stage, stop=stop)
+    assert played.finish.status is Status.STOPPED
+    assert played.state.memory.due is Due.NOTHING
+    assert [record.outcome for record in played.history] == ["interrupted"]
+
+
+def test_how_a_run_resumes_is_that_run_s_alone() -> None:
+    stories, stop = Stories(max_retries=0), Stop()
+    stuck_once(stories)
+    stop.request("Ctrl-C")
+    play(stories.plan(), says("never started"), stage=stories.stage, stop=stop)
+    stories.on_resume, stories.max_retries = OnResume.KEEP, 3
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert "half" in stories.tree.content
+    assert played.finish.status is Status.DONE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from spool.app.launch import report_failure, take_ticket
-from spool.cli.edge import guarded, replace_unencodable
+from spool.cli.edge import flush_streams, guarded, replace_unencodable
 from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
@@ -46,8 +46,7 @@ def main() -> int:
     """Run the loop that a ticket describes."""
     replace_unencodable()
     code = guarded(lambda: _run(take_ticket(Path(sys.argv[1]))))
-    with suppress(OSError):  # the window may be gone
-        sys.stdout.flush()
+    flush_streams()  # the window may be gone
     return code
 
 

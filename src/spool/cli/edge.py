@@ -32,7 +32,20 @@ def run(command: click.Command, name: str) -> int:
     """Run a command and return its exit code."""
     _open_missing_streams()
     replace_unencodable()
-    return guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
+    code = guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
+    flush_streams()
+    return code
+
+
+def flush_streams() -> None:
+    """Flush the standard streams; drop what a closed terminal does not take, or Python exits with code 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                stream.flush()
 
 
 def guarded(work: Callable[[], object], name: str = "spool") -> int:

@@ -260,6 +260,20 @@ def test_a_folder_that_may_not_be_written_is_a_clear_error(scratch: Scratch, clo
         invariants.hold(scratch)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_locks_of_another_user_are_named_as_such(scratch: Scratch) -> None:
+    shell_agent(scratch, f"echo '{PROMISE}'")
+    assert scratch.ralph("Work").returncode == 0
+    locks = scratch.root / ".git" / "spool" / "locks"
+    os.chown(locks, 65534, 65534)
+    done = subprocess.run(
+        without_override(scratch.argv("ralph", "Work", "--change", CHANGE)),
+        cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0, done.stdout
+    assert f"{locks} belongs to another user" in done.stderr
+
+
 @pytest.mark.parametrize("limit", [12, 16, 20, 24, 28, 32])
 def test_too_few_descriptors_are_a_clear_error_or_enough(scratch: Scratch, limit: int) -> None:
     shell_agent(scratch, f"echo '{PROMISE}'")

@@ -121,27 +121,35 @@ def test_ignored_files_with_long_names(world: World, length: int) -> None:
     assert entries(world.top) == before
 
 
-def _deep(top: Path, levels: int) -> None:
-    """Make a path of 200 bytes a level, one level at a time: the whole of it would be too long."""
+def _deep(top: Path, length: int, letter: str = "d") -> None:
+    """Make a folder whose path has this length, one level at a time: the whole of it may be too long."""
+    rest = length - len(os.fsencode(top))
     where = os.open(top, os.O_RDONLY)
-    for _ in range(levels):
-        os.mkdir("d" * 200, dir_fd=where)
-        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=where)
+    while rest:
+        size = 200 if rest > 402 else rest // 2 if rest > 201 else rest - 1
+        os.mkdir(letter * size, dir_fd=where)
+        inner = os.open(letter * size, os.O_RDONLY, dir_fd=where)
         os.close(where)
-        where = inner
+        where, rest = inner, rest - size - 1
     os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=where))
     os.close(where)
 
 
-@pytest.mark.parametrize("levels", [18, 20, 25])
+def _remove_deep(world: World) -> None:
+    for name in ("d" * 200, "e" * 200):
+        subprocess.run(["rm", "-rf", world.top / name], check=True)
+
+
+# Linux takes paths of 4095 bytes: all of it fits, the file does not, the folder just does, just does not, far beyond.
+@pytest.mark.parametrize("length", [3700, 4090, 4091, 4095, 4096, 4296, 5100])
 @pytest.mark.parametrize("before", [False, True])
-def test_paths_beyond_the_limit(world: World, levels: int, before: bool) -> None:
+def test_paths_beyond_the_limit(world: World, length: int, before: bool) -> None:
     if before:
-        _deep(world.top, levels)
+        _deep(world.top, length)
     checkpoints = world.checkpoints()
     saved = run(checkpoints.save("story 1"))
     if not before:
-        _deep(world.top, levels)
+        _deep(world.top, length)
     world.write("committed", "agent\n")
     world.write("new/file", "agent\n")
     discarded = run(checkpoints.revert(saved))
@@ -153,8 +161,24 @@ def test_paths_beyond_the_limit(world: World, levels: int, before: bool) -> None
         warnings = saved.warnings
     else:
         warnings = discarded.warnings if (world.top / ("d" * 200)).exists() else ("gone",)
-    assert levels < 25 or warnings
-    subprocess.run(["rm", "-rf", world.top / ("d" * 200)], check=True)
+    assert length < 5000 or warnings
+    _remove_deep(world)
+
+
+def test_a_new_folder_beyond_the_limit_in_an_old_one_is_named(world: World) -> None:
+    _deep(world.top, 4000)
+    deepest = next(Path(folder) for folder, _, files in os.walk(world.top / ("d" * 200)) if files)
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    where = os.open(deepest, os.O_RDONLY)
+    os.mkdir("e" * 200, dir_fd=where)
+    os.close(where)
+    world.write("committed", "agent\n")
+    discarded = run(checkpoints.revert(saved))
+    assert (world.top / "committed").read_text() == "2\n"
+    assert discarded is not None
+    assert [warning for warning in discarded.warnings if "e" * 20 in warning or "File name too long" in warning]
+    _remove_deep(world)
 
 
 @as_root

@@ -49,6 +49,25 @@ def test_an_emptied_gitignore_exposes_nothing(world: World) -> None:
     assert discarded.files == 1  # what was ignored at the checkpoint is no part of the attempt
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_new_folders_hidden_by_new_rules_are_taken_away_but_nothing_ignored(world: World, there: bool) -> None:
+    if there:
+        (world.top / "d").mkdir()
+    checkpoints, before = world.checkpoints(), entries(world.top)
+    saved = run(checkpoints.save("story 1"))
+    for name in ("d/empty/inner", "d/full/empty", "d/full/node_modules/empty"):
+        (world.top / name).mkdir(parents=True)
+    world.write("d/full/x.log", "ignored by the old rules too\n")
+    world.write("d/.gitignore", "*\n!d/\n")
+    discarded = run(checkpoints.revert(saved))
+    kept = {"d", "d/full", "d/full/node_modules", "d/full/node_modules/empty", "d/full/x.log"}
+    assert entries(world.top).keys() == before.keys() | kept
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / "d/empty/inner").is_dir()
+    assert (world.top / "d/full/empty").is_dir()
+
+
 def test_new_files_hidden_by_new_rules_are_taken_away_and_kept(world: World) -> None:
     checkpoints, before = world.checkpoints(), world.picture()
     saved = run(checkpoints.save("story 1"))

@@ -122,6 +122,42 @@ def test_a_nested_repository_replaced_by_another_comes_back(
     assert discarded is not None
 
 
+def test_a_nested_repository_replaced_in_the_same_folder_comes_back(world: World, library: Path) -> None:
+    """Its inode proves nothing: ext4 also gives that of a removed `.git` to the next folder."""
+    nested = world.top / "sub"
+    world.git("clone", "-q", str(library), str(nested))
+    checkpoints, inner = world.checkpoints(), world.picture(nested)
+    saved = run(checkpoints.save("story 1"))
+    for _ in range(2):
+        for path in (nested / ".git").iterdir():
+            remove(path)
+        world.git("init", "-q", "-b", "agent", cwd=nested)
+        world.commit("another repository", cwd=nested)
+        attempt = world.picture(nested)
+        discarded = run(checkpoints.revert(saved))
+        assert world.picture(nested) == inner
+        assert discarded is not None
+        run(checkpoints.restore(discarded.name))
+        assert world.picture(nested) == attempt
+        run(checkpoints.revert(saved))
+        assert world.picture(nested) == inner
+
+
+def test_a_removed_git_directory_that_came_back_is_the_same_repository(world: World, library: Path) -> None:
+    nested = world.top / "sub"
+    world.git("clone", "-q", str(library), str(nested))
+    checkpoints, inner = world.checkpoints(), world.picture(nested)
+    saved = run(checkpoints.save("story 1"))
+    remove(nested / ".git")
+    run(checkpoints.revert(saved))
+    (nested / "in").write_text("agent\n")
+    world.commit("agent", cwd=nested)
+    inode = (nested / ".git").stat().st_ino
+    run(checkpoints.revert(saved))
+    assert world.picture(nested) == inner
+    assert (nested / ".git").stat().st_ino == inode
+
+
 def test_copies_of_git_directories_go_with_the_checkpoint(world: World, library: Path) -> None:
     world.git("clone", "-q", str(library), str(world.top / "lib"))
     checkpoints = world.checkpoints()

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from spool.errors import CheckpointError
 from tests.integration.checkpoints.acts import (
@@ -23,12 +23,15 @@ from tests.integration.checkpoints.acts import (
 from tests.integration.checkpoints.world import Entry, Picture, World, as_root, entries, run
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+_HIDDEN: list[Act] = [("folder", "d/empty"), ("write", "d/.gitignore", b"*\n!d/\n")]
+"""An empty folder that rules of the agent's own hide, in a folder that they do not."""
 _SHARES = 4
 _MEMORY = Path("/dev/shm")
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mutations)
+@example(setup=[], mutation=_HIDDEN)
 def test_a_revert_is_exact_and_reversible(setup: list[Act], mutation: list[Act]) -> None:
     check(setup, mutation, None)
 
@@ -59,6 +62,7 @@ def check(setup: list[Act], mutation: list[Act], folder: Path | None = None) -> 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mutations)
+@example(setup=[], mutation=_HIDDEN)
 def test_a_revert_beside_a_second_working_tree_is_exact(setup: list[Act], mutation: list[Act]) -> None:
     """Deleted refs come back; a ref that was made or moved may be the other's, and then the warnings name it."""
     world = World(Path(tempfile.mkdtemp(prefix="checkpoint-tree-", dir=_fast())))

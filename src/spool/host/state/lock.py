@@ -38,7 +38,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
     """Hold the locks of all places; raise LockedError, with the holder, if one is taken."""
-    with _ours(folder):
+    with _naming(folder):
         make_folder(folder)
     with ExitStack() as stack:
         for key in dict.fromkeys(key for place in places for key in _keys(place)):
@@ -48,7 +48,7 @@ def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
 
 @contextmanager
 def _one(path: Path, holder: Holder) -> Iterator[None]:
-    with _ours(path.parent):
+    with _naming(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     try:
         _take(descriptor)
@@ -101,13 +101,21 @@ def _keys(place: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _ours(folder: Path) -> Iterator[None]:
-    """Report locks that cannot be opened: another user's, or a link that leads elsewhere."""
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file or folder that cannot be opened or made, and its owner if that is another user."""
     try:
         yield
-    except PermissionError:
-        raise LockedError(
-            f"{folder} belongs to another user, whose loop may be running here", hint="run the loop as that user"
-        ) from None
     except OSError as error:
-        raise StateError(f"cannot lock in {folder}: {error.strerror or error}") from error
+        if isinstance(error, PermissionError) and (refusing := _of_another_user(path)):
+            raise LockedError(
+                f"{refusing} belongs to another user, whose loop may be running here", hint="run the loop as that user"
+            ) from None
+        raise StateError(f"cannot lock {path}: {error.strerror or error}") from error
+
+
+def _of_another_user(path: Path) -> Path | None:
+    """Return what refuses access to a path, the nearest that can be seen, if another user owns it."""
+    for place in (path, *path.parents):
+        with suppress(OSError):
+            return place if place.lstat().st_uid != os.geteuid() else None
+    return None

@@ -33,7 +33,12 @@ def learn_folders(top: bytes, known: Known, more: set[bytes], behind: Spared, *,
             hidden.add(name)
             known.modes.folders |= {name: before[name]} if name in before else {}
             continue
-        entry = status(top, name) if not name or _above(name) in known.modes.folders else None
+        try:
+            entry = status(top, name) if not name or _above(name) in known.modes.folders else None
+        except OSError:  # its path is longer than the system takes
+            found.closed.append(name)
+            hidden.add(name)
+            continue
         if entry is None or not stat.S_ISDIR(entry.st_mode):
             continue  # gone, or behind what is now a link
         known.modes.folders[name] = stat.S_IMODE(entry.st_mode) & BITS

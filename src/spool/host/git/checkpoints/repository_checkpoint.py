@@ -1,7 +1,6 @@
 """One repository, the working tree's own or one nested in it: takes it down as part of a snapshot, and puts it back."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -28,7 +27,7 @@ from spool.host.git.checkpoints.unfinished import (
     wait_for_lock,
 )
 from spool.host.git.checkpoints.user_repository import UserRepository
-from spool.host.git.checkpoints.worktree_identity import nested_key
+from spool.host.git.checkpoints.worktree_identity import mark_of, nested_key, new_mark, put_mark
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
@@ -113,7 +112,7 @@ class RepositoryCheckpoint:
             common_dir=settings.place_of(repository.common_dir),
             object_format=repository.object_format,
             link=_link(repository.top / ".git"),
-            node=_node(repository.top / ".git"),
+            mark=await in_thread(lambda _: self._mark(new=then is None)),
             tree=recording.tree,
             modes=recording.modes,
             refs=refs,
@@ -206,6 +205,8 @@ class RepositoryCheckpoint:
         if self._copy and self._copy.exists and not repository.git_dir.exists():
             copy = self._copy
             await in_thread(lambda _: copy.restore(repository.git_dir))
+            if target.mark:
+                await in_thread(lambda _: put_mark(repository.git_dir, target.mark))
         await self._mend(target)
         if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
@@ -275,7 +276,15 @@ class RepositoryCheckpoint:
     def _is_another(self, link: Path, target: Part) -> bool:
         if target.link is not None:
             return _link(link) != target.link
-        return target.node != (0, 0) and _node(link) != target.node and self._copy is not None and self._copy.exists
+        return mark_of(link) != target.mark and self._copy is not None and self._copy.exists
+
+    def _mark(self, *, new: bool) -> str:
+        """Return the id of a nested repository, a new one if it has none and is to get one."""
+        link = self.repository.top / ".git"
+        if not self.path or not link.is_dir():
+            return ""
+        mark = mark_of(link)
+        return put_mark(link, new_mark()) if new and not mark else mark
 
     def _listed(self, named: dict[bytes, str]) -> list[str]:
         """Return a warning for each name, and one for all beyond the first."""
@@ -322,10 +331,3 @@ def _rules(names: list[bytes]) -> set[bytes]:
 
 def _link(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
-
-
-def _node(path: Path) -> tuple[int, int]:
-    with suppress(OSError):
-        entry = path.lstat()
-        return (entry.st_dev, entry.st_ino)
-    return (0, 0)

@@ -27,8 +27,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     object_format: str
     link: bytes | None = None
     """The content of `.git` where that is a file, as in a submodule."""
-    node: tuple[int, int] = (0, 0)
-    """Device and inode of a nested repository's `.git`: another one is not this repository."""
+    mark: str = ""
+    """The id kept in a nested repository's `.git` folder: one without it is another repository."""
     tree: str
     modes: Modes
     refs: Refs

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from spool.errors import CommandFailed
+from spool.host.git.checkpoints.bare_folders import find_bare
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import differing, write_ignored
 from spool.host.git.checkpoints.modes import Modes
@@ -107,18 +108,19 @@ class TreeRestorer:
         await in_thread(lambda pulse: self._take_away(new, pulse))
         # Empty folders that new rules had hidden are not known to the attempt, and not listed among the files.
         readable = {name for name in now.folders if name + b"/" not in self._left}
-        known = self._target.modes.folders.keys() | readable
-        hidden = [name[:-1] for name in collapsed if name.endswith(b"/") and not spare.covers(name)]
-        await in_thread(lambda pulse: self._take_away([name for name in hidden if name not in known], pulse))
+        old = self._target.modes.folders.keys()
+        start = {name[:-1] for name in collapsed if name.endswith(b"/")} | (readable - old)
+        hidden = await find_bare(self._shadow, spare, start, old | readable, self._is_other_worktree)
+        await in_thread(lambda pulse: self._take_away(hidden, pulse))
         await in_thread(lambda pulse: self._remove_folders(new, pulse))
-        await in_thread(lambda pulse: self._take_away(self._unreadable(), pulse))
+        await in_thread(lambda pulse: self._for_each(self._unreadable(), pulse, self._take_folder_away))
 
     def _unreadable(self) -> list[bytes]:
         """Return the new folders in which something cannot be read or reached: they are moved as a whole."""
         old = self._target.modes.folders
         names = [name.rstrip(b"/") for name in self._left if not self._spare.covers(name) and self._is_closed(name)]
         above = [[folder for folder in (*reversed([*parents(name)]), name) if folder not in old] for name in names]
-        return [new[0] for new in above if new and is_folder(self._top, new[0])]
+        return [new[0] for new in above if new]
 
     def _is_closed(self, name: bytes) -> bool:
         try:
@@ -137,6 +139,10 @@ class TreeRestorer:
         if not (stat.S_ISDIR(entry.st_mode) and self._is_other_worktree(name)):
             self._open_folder(name)
             self._remove(name, entry.st_mode)
+
+    def _take_folder_away(self, name: bytes) -> None:
+        if is_folder(self._top, name):
+            self._take_one_away(name)
 
     def _for_each(self, names: Iterable[bytes], pulse: Pulse, work: Callable[[bytes], object]) -> None:
         """Do something for each name; note where the file system refuses it, and leave out what is behind a mount."""

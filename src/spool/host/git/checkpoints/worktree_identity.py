@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from spool.errors import CheckpointError
+from spool.errors import CheckpointError, StateError
 from spool.host.git.repository import Repository
 from spool.host.state.files import make_folder, replace_file
 
 _CLAIMED = "claimed"
 """A file in a shadow whose working tree has an id: a later one at the same path must not take it for its own."""
+_MARK = "spool/nested"
 _Node = tuple[int, int]
 
 
@@ -99,6 +100,29 @@ class WorktreeIdentity:
 def nested_key(key: str, path: bytes) -> str:
     """Return the name under which a repository nested in a working tree is kept."""
     return hashlib.sha256(key.encode() + b"\0" + path).hexdigest()[:16]
+
+
+def mark_of(git_dir: Path) -> str:
+    """Return the id of a nested repository; empty without one.
+
+    Not its inode: ext4 gives that of a removed `.git` to the next folder that is made.
+    """
+    with suppress(OSError):
+        return (git_dir / _MARK).read_bytes()[:64].decode("latin-1")
+    return ""
+
+
+def put_mark(git_dir: Path, mark: str) -> str:
+    """Keep an id in a nested repository; return the one that it has then, empty where it cannot be written."""
+    with suppress(OSError, StateError):
+        make_folder((git_dir / _MARK).parent)
+        replace_file(git_dir / _MARK, mark.encode("latin-1"))
+    return mark_of(git_dir)
+
+
+def new_mark() -> str:
+    """Return an id that no repository has."""
+    return secrets.token_hex(8)
 
 
 def _is_original_elsewhere(found: _Record, here: _Record) -> bool:

@@ -152,6 +152,8 @@ def _close(world: World, name: str) -> None:
 
 
 def _link(world: World, name: str, target: str) -> None:
+    if name == ".gitmodules" and (world.top / ".git/modules").exists():
+        return  # git itself refuses to work in such a tree
     _make_way(world, name)
     remove(_path(world, name))
     _path(world, name).symlink_to(target)
@@ -252,7 +254,9 @@ def _link_ref(world: World, name: str, branch: str) -> None:
 
 
 def _remove_modules(world: World) -> None:
-    """Remove a submodule the thorough way."""
+    """Remove a submodule the thorough way. One that is ignored is an ignored folder to a checkpoint: it is not saved."""
+    if world.git("check-ignore", "--no-index", "sub", check=False):
+        return
     if (world.top / ".git/modules").exists():
         shutil.rmtree(world.top / ".git/modules")
         remove(world.top / "sub")

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 
 from spool.errors import CheckpointError
 from tests.integration.checkpoints.acts import (
@@ -22,6 +22,8 @@ from tests.integration.checkpoints.acts import (
 )
 from tests.integration.checkpoints.world import Entry, Picture, World, as_root, entries, run
 
+_SEED = int(os.environ.get("SPOOL_SEED", "20261116"))
+"""The trees are the same in each run, so that a change is judged by them and not by chance; another seed draws others."""
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _HIDDEN: list[Act] = [("folder", "d/empty"), ("write", "d/.gitignore", b"*\n!d/\n")]
 """An empty folder that rules of the agent's own hide, in a folder that they do not."""
@@ -29,6 +31,7 @@ _SHARES = 4
 _MEMORY = Path("/dev/shm")
 
 
+@seed(_SEED)
 @settings(max_examples=40, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mutations)
 @example(setup=[], mutation=_HIDDEN)
@@ -39,6 +42,7 @@ def test_a_revert_is_exact_and_reversible(setup: list[Act], mutation: list[Act])
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(_SHARES))
 def test_a_revert_is_exact_and_reversible_in_a_thousand_trees(share: int) -> None:
+    @seed(_SEED + share)
     @settings(max_examples=1000 // _SHARES, deadline=None, suppress_health_check=_QUIET, database=None)
     @given(setup=setups, mutation=mutations)
     def one(setup: list[Act], mutation: list[Act]) -> None:
@@ -60,6 +64,7 @@ def check(setup: list[Act], mutation: list[Act], folder: Path | None = None) -> 
         cleaned(world)
 
 
+@seed(_SEED)
 @settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mutations)
 @example(setup=[], mutation=_HIDDEN)
@@ -88,6 +93,7 @@ def test_a_revert_beside_a_second_working_tree_is_exact(setup: list[Act], mutati
 
 
 @as_root
+@seed(_SEED)
 @settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mounting)
 def test_nothing_behind_a_mount_is_ever_touched(setup: list[Act], mutation: list[Act]) -> None:
@@ -113,6 +119,7 @@ def test_nothing_behind_a_mount_is_ever_touched(setup: list[Act], mutation: list
         cleaned(world)
 
 
+@seed(_SEED)
 @settings(max_examples=10, deadline=None, suppress_health_check=_QUIET)
 @given(setup=setups, mutation=mutations, how=replacing)
 def test_another_git_directory_is_refused_and_nothing_changes(setup: list[Act], mutation: list[Act], how: str) -> None:

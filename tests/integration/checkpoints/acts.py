@@ -254,7 +254,7 @@ def _link_ref(world: World, name: str, branch: str) -> None:
 
 
 def _remove_modules(world: World) -> None:
-    """Remove a submodule the thorough way. One that is ignored is an ignored folder to a checkpoint: it is not saved."""
+    """Remove a submodule the thorough way. An ignored one is an ignored folder to a checkpoint, and not saved."""
     if world.git("check-ignore", "--no-index", "sub", check=False):
         return
     if (world.top / ".git/modules").exists():

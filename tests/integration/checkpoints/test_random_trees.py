@@ -23,7 +23,7 @@ from tests.integration.checkpoints.acts import (
 from tests.integration.checkpoints.world import Entry, Picture, World, as_root, entries, run
 
 _SEED = int(os.environ.get("SPOOL_SEED", "20261116"))
-"""The trees are the same in each run, so that a change is judged by them and not by chance; another seed draws others."""
+"""The trees are the same in each run, so that they judge the change and not chance; another seed draws others."""
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _HIDDEN: list[Act] = [("folder", "d/empty"), ("write", "d/.gitignore", b"*\n!d/\n")]
 """An empty folder that rules of the agent's own hide, in a folder that they do not."""

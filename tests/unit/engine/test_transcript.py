@@ -78,3 +78,10 @@ def test_facts_are_kept() -> None:
     assert (transcript.denied, transcript.rate_limited_retry_s) == (["bash"], 2.0)
     transcript, _ = play(Retry(rate_limited=True), Done(usage=usage))
     assert (transcript.usage, transcript.rate_limited_retry_s) == (usage, None)
+
+
+def test_an_update_of_a_to_do_list_is_not_work_and_any_other_tool_is() -> None:
+    for tool in ("TodoWrite", "todowrite", "write_todos", "todo_write"):
+        assert play(Message(text=TAG), ToolUse(tool=tool))[0].promised
+    for tool in ("Bash", "edit"):
+        assert not play(Message(text=TAG), ToolUse(tool=tool))[0].promised

@@ -69,6 +69,25 @@ def test_a_bug_in_a_run_ends_it_as_stuck(scratch: Scratch) -> None:
     assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
 
 
+BEFORE_THE_LOOP = """
+from spool.app import build
+def _prompt_plan(spec, parts):
+    raise ZeroDivisionError("a bug")
+build._prompt_plan = _prompt_plan
+"""
+
+
+def test_a_bug_before_the_first_iteration_ends_the_run_as_stuck_too(scratch: Scratch) -> None:
+    scratch.script([{"promise": "COMPLETE"}])
+    done = run(scratch, BEFORE_THE_LOOP, "ralph", "Go", "--change", CHANGE, "--harness", "scripted")
+    assert (done.returncode, "Traceback" in done.stdout + done.stderr) == (1, False)
+    assert "ZeroDivisionError: a bug" in crash_file(done.stderr)
+    assert scratch.load_state()["status"] == "stuck"
+    assert [event["type"] for event in scratch.journal()] == ["RunEnded"]
+    assert json.loads(scratch.spool("ps", "--all", "--json").stdout)[0]["status"] == "stuck"
+    assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
+
+
 def test_a_bug_anywhere_else_leaves_a_crash_file_too(scratch: Scratch) -> None:
     done = run(scratch, OUTSIDE, "ps")
     assert (done.returncode, done.stdout) == (1, "")

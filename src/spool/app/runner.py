@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,13 +16,13 @@ from spool.app.crash import write_crash
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
-from spool.domain.events import Event, IterationEnded, Warned
+from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import LoopState, Unfinished, continued
-from spool.domain.verdict import Finish, Status
+from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
@@ -155,31 +156,50 @@ class _Run:
                 observation.notice()
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON):
-            if unjudged is not None and unjudged.recorded and not journal.has_ended(unjudged.record.iteration):
-                emit(IterationEnded(record=unjudged.record))
             keeper = asyncio.create_task(_keep(folder))
             try:
-                store: Store = LoopFileStore(folder, state) if self._spec.door is Door.WORKTREE else folder
-                worktree = open_worktree(repository, self._spec.settings)
-                self._warn(repository, emit)
-                parts = Parts(
-                    project=self._project,
-                    change=self._change,
-                    harness=self._harness,
-                    folder=folder,
-                    repository=repository,
-                    worktree=worktree,
-                    clock=self._clock,
-                    emit=emit,
-                )
-                plan = await make_plan(self._spec, parts)
-                agency = make_agency(self._spec, self._harness, session=_last_session(folder, self._harness.name))
-                ports = Ports(agents=host, store=store, emit=emit, worktree=worktree, clock=self._clock)
-                return await _guarded(Loop(plan, agency, ports, stop, state, unjudged=unjudged), folder, state.run_id)
+                return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
                 keeper.cancel()
                 host.close()
                 journal.close()
+
+    async def _looped(self, room: "_Room", journal: JournalWriter, unjudged: Unfinished | None, stop: Stop) -> Finish:
+        """Build the loop and run it; a bug of ours ends the run as stuck, and leaves a crash file."""
+        loop = None
+        try:
+            if unjudged is not None and unjudged.recorded and not journal.has_ended(unjudged.record.iteration):
+                room.emit(IterationEnded(record=unjudged.record))
+            loop = await self._build(room, unjudged, stop)
+            return await loop.run()
+        except (SpoolError, OSError):
+            raise
+        except Exception as bug:  # the only place that catches a bug in a run
+            path = write_crash(room.folder.path, bug, run_id=room.state.run_id)
+            why = f"internal error: {type(bug).__name__}: {bug}"
+            with suppress(SpoolError, OSError):
+                loop.abandon(why, Status.STUCK) if loop else _abandon(room, why)
+            raise InternalError(why, hint=f"details are in {path}" if path else "") from bug
+
+    async def _build(self, room: "_Room", unjudged: Unfinished | None, stop: Stop) -> Loop:
+        spec, folder = self._spec, room.folder
+        store: Store = LoopFileStore(folder, room.state) if spec.door is Door.WORKTREE else folder
+        worktree = open_worktree(room.repository, spec.settings)
+        self._warn(room.repository, room.emit)
+        parts = Parts(
+            project=self._project,
+            change=self._change,
+            harness=self._harness,
+            folder=folder,
+            repository=room.repository,
+            worktree=worktree,
+            clock=self._clock,
+            emit=room.emit,
+        )
+        plan = await make_plan(spec, parts)
+        agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
+        ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
+        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
@@ -268,18 +288,24 @@ class _Run:
         }
 
 
-async def _guarded(loop: Loop, folder: StateFolder, run_id: str) -> Finish:
-    """Run a loop; on a bug, end it as stuck on disk and in the journal, and write a crash file."""
-    try:
-        return await loop.run()
-    except (SpoolError, OSError):
-        raise
-    except Exception as bug:
-        path = write_crash(folder.path, bug, run_id=run_id)
-        why = f"internal error: {type(bug).__name__}: {bug}"
-        with suppress(SpoolError, OSError):
-            loop.abandon(why, Status.STUCK)
-        raise InternalError(why, hint=f"details are in {path}" if path else "") from bug
+class _Room(NamedTuple):
+    """Where a loop runs, once the locks are held."""
+
+    state: LoopState
+    folder: StateFolder
+    repository: Repository | NoRepository
+    host: AgentHost
+    emit: Emit
+
+
+def _abandon(room: _Room, why: str) -> None:
+    """End a run that never got as far as its loop."""
+    now = SystemClock().now()
+    ended = msgspec.structs.replace(
+        room.state, status=Status.STUCK, reason=why, phase=Phase.ENDED, updated_at=now, ended_at=now
+    )
+    room.folder.save(ended)
+    room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
 async def _keep(folder: StateFolder) -> None:

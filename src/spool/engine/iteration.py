@@ -264,12 +264,10 @@ async def _run_agent(
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),
-                truncated=agent.truncated,
                 usage=transcript.usage,
                 session=transcript.session,
                 stderr_tail=_last_line(stderr),
                 duration_s=clock.monotonic() - started,
-                strays=agent.strays,
                 left=agent.left,
             )
 

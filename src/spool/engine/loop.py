@@ -13,12 +13,7 @@ from typing import Any, TypeVar, assert_never
 import msgspec
 
 from spool.domain.events import (
-    Complete,
-    Error,
-    IterationEnded,
     IterationStarted,
-    Retrying,
-    RunEnded,
     RunStarted,
     StopRequested,
     Waiting,
@@ -27,7 +22,7 @@ from spool.domain.events import (
 from spool.domain.gate import GateResult
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
-from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, interrupted_record
+from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
     Continue,
@@ -43,6 +38,7 @@ from spool.domain.verdict import (
     advance,
     over_budget,
 )
+from spool.engine.account import Account
 from spool.engine.gates import run_gates
 from spool.engine.iteration import IterationRequest, Patience, iterate
 from spool.engine.plan import Findings, Place, Plan
@@ -88,16 +84,19 @@ class Loop:
         self._agency = agency
         self._ports = ports
         self._stop = stop
-        self._state = state
         self._unjudged = unjudged
+        self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._tally = Tally(run_iterations=0)
         self._mark_is_old = True
-        self._closing = unjudged.record.iteration if unjudged else 0
         self._session = agency.session
+
+    @property
+    def _state(self) -> LoopState:
+        return self._account.state
 
     async def run(self) -> Finish:
         """Run to the end, and write the end to disk and to the journal."""
-        self._save(status=Status.RUNNING, phase=Phase.STARTING)
+        self._account.save(status=Status.RUNNING, phase=Phase.STARTING)
         self._ports.emit(
             RunStarted(
                 change=self._state.change,
@@ -118,15 +117,8 @@ class Loop:
         return finish
 
     def abandon(self, why: str, status: Status) -> None:
-        """End the run after an internal error, and record the iteration in flight as interrupted.
-
-        If writing an end failed, how much of it is on disk is unknown; the next run checks.
-        """
-        begun = self._state.in_flight
-        if begun is not None and begun.iteration != self._closing:
-            ended_at = max(self._ports.clock.now(), begun.started_at)
-            self._put_end(interrupted_record(begun, ended_at=ended_at, reason=why), self._state.memory)
-        self._end(Finish(status, why, ExitCode.FAILED), kept="")
+        """End the run after an internal error."""
+        self._account.abandon(why, status, iterations=self._tally.run_iterations)
 
     async def _iterate(self) -> Finish:
         ended = await self._resume()
@@ -149,7 +141,7 @@ class Loop:
             if memory is None:
                 break
             # Not saved: what is due only because of how this run resumes is this run's alone.
-            self._state = msgspec.structs.replace(self._state, memory=memory)
+            self._account.state = msgspec.structs.replace(self._state, memory=memory)
             return await self._settle()
         return self._stopped()
 
@@ -160,11 +152,11 @@ class Loop:
         usage = self._state.usage + record.usage
         verdict, memory = self._judged(_ended(record, usage))
         if recorded:
-            self._save(in_flight=None, memory=memory, usage=usage)
+            self._account.save(in_flight=None, memory=memory, usage=usage)
         else:
-            self._put_end(record, memory)
+            self._account.end_iteration(record, memory)
         if isinstance(verdict, Retry):
-            self._report_retry(verdict)
+            self._account.report_retry(verdict)
 
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
@@ -177,7 +169,7 @@ class Loop:
             case NextStory():
                 return await self._settle()
             case Retry():
-                self._report_retry(verdict)
+                self._account.report_retry(verdict)
                 return await self._settle()
             case _:
                 assert_never(verdict)
@@ -193,18 +185,18 @@ class Loop:
                 if isinstance(verdict, Finish):
                     return verdict
                 if isinstance(verdict, Retry):
-                    self._report_retry(verdict)
+                    self._account.report_retry(verdict)
                 continue
             if memory is None:
                 return self._stopped()
-            self._save(memory=memory)
+            self._account.save(memory=memory)
         return None
 
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
         if self._state.phase is not Phase.PREPARING:
-            self._save(phase=Phase.PREPARING)
+            self._account.save(phase=Phase.PREPARING)
         prompt = await self._prepare(place)
         if not isinstance(prompt, str):
             return prompt
@@ -224,11 +216,11 @@ class Loop:
         self._session = record.session or self._session
         record = msgspec.structs.replace(record, commit=await self._commit(record))
         begun = msgspec.structs.replace(request.begun, ended=record)
-        self._save(phase=Phase.RECORDING, in_flight=begun)
+        self._account.save(phase=Phase.RECORDING, in_flight=begun)
         record = await self._examined(record)
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
-        self._put_end(record, memory)
+        self._account.end_iteration(record, memory)
         return verdict
 
     async def _prepare(self, place: Place) -> str | Verdict:
@@ -241,7 +233,7 @@ class Loop:
                 return chosen
             if spent := over_budget(self._plan.limits, self._state.usage):
                 return Finish(Status.STUCK, spent, ExitCode.STUCK)
-            self._remember(chosen)
+            self._account.remember(chosen)
             prompt = await self._stop.obeyed(self._plan.prepare(chosen, place))
         except CommandError as error:
             return self._judge_failed_command(error)
@@ -261,7 +253,9 @@ class Loop:
             story_id=story.id if story else None,
             attempt=story.attempt if story else None,
         )
-        self._save(phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration)
+        self._account.save(
+            phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration
+        )
         self._ports.emit(
             IterationStarted(
                 iteration=place.iteration,
@@ -322,7 +316,7 @@ class Loop:
     def _judge(self, ended: Ended) -> Verdict:
         """Return the plan's verdict, and save its memory."""
         verdict, memory = self._judged(ended)
-        self._remember(memory)
+        self._account.remember(memory)
         return verdict
 
     def _judged(self, ended: Ended) -> tuple[Verdict, PlanState]:
@@ -332,22 +326,15 @@ class Loop:
 
     def _judge_failed_command(self, error: CommandError) -> Verdict:
         kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
-        self._warn(error)
+        self._account.warn(error)
         return self._judge(Ended(outcome=Outcome(kind=kind, reason=error.advice), used=self._state.usage))
 
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
 
-    def _put_end(self, record: IterationRecord, memory: PlanState) -> None:
-        """Save an end. The iteration stays in flight until history and journal have it, or a crash would lose it."""
-        self._closing = record.iteration
-        self._ports.store.append(record)
-        self._ports.emit(IterationEnded(record=record))
-        self._save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=self._state.usage + record.usage)
-
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         until = self._ports.clock.now() + timedelta(seconds=seconds)
-        self._save(phase=phase, waiting_until=until)
+        self._account.save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
         # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
         # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
@@ -362,7 +349,7 @@ class Loop:
         try:
             return await self._stop.obeyed(work)
         except CommandError as error:
-            self._warn(error)
+            self._account.warn(error)
             return None
 
     async def _close(self, finish: Finish) -> None:
@@ -371,41 +358,8 @@ class Loop:
         try:
             kept = await self._plan.close(finish, self._state.memory)
         except CommandError as error:
-            self._warn(error)
-        self._end(finish, kept=kept)
-
-    def _end(self, finish: Finish, *, kept: str) -> None:
-        self._save(status=finish.status, reason=finish.reason, phase=Phase.ENDED, ended_at=self._ports.clock.now())
-        if finish.status is Status.DONE:
-            self._ports.emit(Complete(iterations=self._tally.run_iterations, usage=self._state.usage))
-        elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
-            story = self._state.story
-            self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
-        self._ports.emit(RunEnded(status=finish.status, reason=finish.reason, exit_code=int(finish.exit_code)))
-
-    def _remember(self, memory: PlanState) -> None:
-        if memory != self._state.memory:
-            self._save(memory=memory)
-
-    def _save(self, **changed: Any) -> None:
-        now = self._ports.clock.now()
-        if changed.get("phase", self._state.phase) is not self._state.phase:
-            changed.setdefault("waiting_until", None)
-            changed["phase_since"] = now
-        self._state = msgspec.structs.replace(self._state, updated_at=now, **changed)
-        self._ports.store.save(self._state)
-
-    def _warn(self, error: SpoolError) -> None:
-        self._ports.emit(Warned(message=str(error), hint=error.hint))
-
-    def _report_retry(self, retry: Retry) -> None:
-        story = self._state.story
-        if story is not None:
-            self._ports.emit(
-                Retrying(
-                    story_id=story.id, attempt=retry.retry + 1, max_retries=retry.max_retries, because=retry.because
-                )
-            )
+            self._account.warn(error)
+        self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept)
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk

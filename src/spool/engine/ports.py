@@ -80,11 +80,6 @@ class Agent(Protocol):
         ...
 
     @property
-    def strays(self) -> int:
-        """The number of leftover processes that were ended."""
-        ...
-
-    @property
     def left(self) -> tuple[int, ...]:
         """The leftover processes that cannot be ended."""
         ...

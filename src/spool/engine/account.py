@@ -1,0 +1,82 @@
+"""The loop's account of itself: the state, the history and the journal, written in an order that survives a crash."""
+
+from typing import Any
+
+import msgspec
+
+from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, Warned
+from spool.domain.loop import Phase, PlanState
+from spool.domain.outcome import OutcomeKind
+from spool.domain.state import IterationRecord, LoopState, interrupted_record
+from spool.domain.verdict import ExitCode, Finish, Retry, Status
+from spool.engine.ports import Ports
+from spool.errors import SpoolError
+
+
+class Account:
+    """Writes what a run does, and keeps the state that was written last."""
+
+    def __init__(self, ports: Ports, state: LoopState, *, closing: int = 0) -> None:
+        self._ports = ports
+        self._closing = closing
+        """The iteration whose end is being written, or was when an earlier run died."""
+        self.state = state
+
+    def save(self, **changed: Any) -> None:
+        """Replace the state, durably."""
+        now = self._ports.clock.now()
+        if changed.get("phase", self.state.phase) is not self.state.phase:
+            changed.setdefault("waiting_until", None)
+            changed["phase_since"] = now
+        self.state = msgspec.structs.replace(self.state, updated_at=now, **changed)
+        self._ports.store.save(self.state)
+
+    def remember(self, memory: PlanState) -> None:
+        """Save a plan's memory, if it has changed."""
+        if memory != self.state.memory:
+            self.save(memory=memory)
+
+    def end_iteration(self, record: IterationRecord, memory: PlanState) -> None:
+        """Save an end. The iteration stays in flight until history and journal have it, or a crash would lose it."""
+        self._closing = record.iteration
+        self._ports.store.append(record)
+        self._ports.emit(IterationEnded(record=record))
+        self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=self.state.usage + record.usage)
+
+    def end_run(self, finish: Finish, *, iterations: int, kept: str = "") -> None:
+        """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
+        self.save(status=finish.status, reason=finish.reason, phase=Phase.ENDED, ended_at=self._ports.clock.now())
+        if finish.status is Status.DONE:
+            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage))
+        elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
+            story = self.state.story
+            self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
+        self._ports.emit(RunEnded(status=finish.status, reason=finish.reason, exit_code=int(finish.exit_code)))
+
+    def abandon(self, why: str, status: Status, *, iterations: int) -> None:
+        """End the run after an error of ours, and record the iteration in flight as interrupted.
+
+        If writing an end failed, how much of it is on disk is unknown; the next run checks. After an error of the
+        machine an agent that was over stays in flight, and the next run judges its work; after a bug it does not, or
+        each later run would meet the bug again.
+        """
+        begun = self.state.in_flight
+        is_bug = status is Status.STUCK
+        if begun is not None and begun.iteration != self._closing and (is_bug or begun.ended is None):
+            ended_at = max(self._ports.clock.now(), begun.started_at)
+            record = begun.ended or interrupted_record(begun, ended_at=ended_at)
+            record = msgspec.structs.replace(record, outcome=OutcomeKind.INTERRUPTED, reason=why)
+            self.end_iteration(record, self.state.memory)
+        self.end_run(Finish(status, why, ExitCode.FAILED), iterations=iterations)
+
+    def warn(self, error: SpoolError) -> None:
+        """Emit an error that does not end the run."""
+        self._ports.emit(Warned(message=str(error), hint=error.hint))
+
+    def report_retry(self, retry: Retry) -> None:
+        """Emit that a story is retried."""
+        if (story := self.state.story) is not None:
+            attempt = retry.retry + 1
+            self._ports.emit(
+                Retrying(story_id=story.id, attempt=attempt, max_retries=retry.max_retries, because=retry.because)
+            )

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from functools import lru_cache
 from unicodedata import normalize
 
 from spool.domain.promise.echo import Echo
@@ -45,6 +46,8 @@ class PromiseReader:
     def __init__(self, promise: str = DEFAULT_PROMISE, *, prompt: str = "") -> None:
         self._promise = _squeeze(promise)
         self._echo = Echo(clean(prompt))
+        # An agent that repeats the tag for megabytes repeats what stands around it too.
+        self._objection = lru_cache(maxsize=256)(self._object_to)
         self._kept: Promise | None = None
         self._kept_before: Promise | None = None
         self._vetoes: list[Veto] = []
@@ -72,7 +75,7 @@ class PromiseReader:
         """The message is over: what follows is another one."""
         self._add(self._cleaner.finish())
         self._read(len(self._window))
-        # A fence that never closes is no fence: nested fences misread as an opening one are common.
+        # An unclosed fence does not count: nested fences misread as an opening one are common.
         for veto, silent in self._fenced:
             self._settle(veto, silent=silent)
         self._look_for_a_near_miss()
@@ -86,7 +89,7 @@ class PromiseReader:
         self._window += text
         if len(self._head) < _HEAD:
             self._head = (self._head + text).lstrip()[:_HEAD]
-        self._tail = (self._tail + text)[-_TAIL:]
+        self._tail = text[-_TAIL:] if len(text) >= _TAIL else (self._tail + text)[-_TAIL:]
 
     def tool_used(self) -> None:
         """The agent went on working: what it promised before does not hold."""
@@ -150,14 +153,18 @@ class PromiseReader:
         self._marked = True
         before = self._window[max(0, start - CONTEXT) : start]
         after = self._window[closing.end() : closing.end() + CONTEXT]
-        is_echo = self._echo.is_in(before, self._window[start : closing.end()], after)
-        why = _ECHO if is_echo else objection(before, after, gives_up=promise.claim is Claim.FAILED)
+        gives_up = promise.claim is Claim.FAILED
+        why = self._objection(before, self._window[start : closing.end()], after, gives_up=gives_up)
+        is_echo = why == _ECHO
         line = before.rpartition("\n")[2] + self._window[start : closing.end()] + after.partition("\n")[0]
         veto = Veto(promise, why, one_line(line, 300))
         if self._fence:
             self._fenced = [*self._fenced[1 - _VETOES_KEPT :], (veto, is_echo)]
         else:
             self._settle(veto, silent=is_echo)
+
+    def _object_to(self, before: str, tag: str, after: str, *, gives_up: bool) -> str:
+        return _ECHO if self._echo.is_in(before, tag, after) else objection(before, after, gives_up=gives_up)
 
     def _claim(self, body: str) -> Promise | None:
         if self._promise and len(body) <= _LONGEST_PROMISE and _squeeze(body) == self._promise:

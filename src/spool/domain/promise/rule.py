@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]")
 _MARKS = " \t*_`\"'“”„‚’‘«»‹›「」『』()[]（）【】✅✔✓☑🎉🏁🎯🚀"  # noqa: RUF001 - quotation marks that agents print
 _SET_OFF = re.compile(r"(?:[.!?…:;。！？：；]|(?<=\s)[-–—]+|[—→⇒]|=>)\Z")  # noqa: RUF001 - punctuation of all languages
 _NOISE = re.compile(r"\S{60}\Z")
-"""A run of output without a space is no sentence that the tag could be a part of."""
+"""A long run of output without a space; a tag behind it is not part of a sentence."""
 _SENTENCE_END = re.compile(r"[.!?…;](?=[\s\"'”»)\]*_`]|\Z)|[。！？；]|[|\n]")  # noqa: RUF001 - of all languages
 _UNFINISHED = re.compile(r"[:：,，—–-]\Z")  # noqa: RUF001 - punctuation of all languages
 

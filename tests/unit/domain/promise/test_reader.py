@@ -175,8 +175,15 @@ def test_endless_output_needs_little_memory() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\n" * 990 + "<" + " " * 1_000, "\r" * 65_000 + "a\r", "<promise>" * 20_000, "promise: " + "<promise" * 200],
-    ids=["blanks", "carriage returns", "opening tags", "near misses"],
+    [
+        "\n" * 990 + "<" + " " * 1_000,
+        "\r" * 65_000 + "a\r",
+        "<promise>" * 20_000,
+        "promise: " + "<promise" * 200,
+        f"{TAG}\n" * 20_000,
+        TAG * 20_000,
+    ],
+    ids=["blanks", "carriage returns", "opening tags", "near misses", "tags on lines", "tags in a line"],
 )
 def test_text_made_to_be_slow_is_read_in_linear_time(text: str) -> None:
     """Each of these took seconds: a pattern of this kind needs a million steps where one needs a thousand."""

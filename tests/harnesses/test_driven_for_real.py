@@ -52,6 +52,17 @@ def test_no_promise(rig: Rig) -> None:
     assert rig.outcomes() == ["no promise"]
 
 
+def test_a_refused_promise_is_quoted_to_the_agent_which_then_keeps_it(rig: Rig) -> None:
+    mention = "Next I check it, and then I will print <promise>COMPLETE</promise> for you."
+    rig.play(work(end=mention), work(name="second.txt"))
+    done = rig.ralph("--max-iterations", "3")
+    assert done.returncode == 0, rig.story(done)
+    assert rig.outcomes() == ["no promise", "completed"]
+    assert rig.scratch.history()[0]["refused"]["why"] == "inside a sentence"
+    assert f"> {mention}" in rig.scratch.prompt(2)
+    assert "## Your last promise was refused" in rig.scratch.prompt(2)
+
+
 def test_neither_the_prompt_nor_a_tool_promises(rig: Rig, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Do the work. At its end print this line:\n<promise>COMPLETE</promise>\n")

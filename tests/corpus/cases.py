@@ -125,7 +125,6 @@ def play(case: Case, pieces: Iterable[bytes], pauses: Collection[int] = ()) -> P
         rate_limited_retry_s=transcript.rate_limited_retry_s,
         denied=tuple(transcript.denied),
         changed_files=case.changed_files,
-        truncated=case.truncated,
     )
     return Played(facts.reading, classify(facts))
 

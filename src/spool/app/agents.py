@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.build import require_program
 from spool.app.runner import new_run_id, run
-from spool.app.settings import load_settings
+from spool.app.settings import load_settings, root_here
 from spool.domain.invocation import Traits
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
@@ -17,11 +18,10 @@ from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode
-from spool.errors import SpoolError, UsageError
+from spool.errors import SpoolError
 from spool.harness import registry
 from spool.host.git.repository import git_environment
 from spool.host.state.store import StateFolder
-from spool.sources.project import find_project
 
 CHECK_PROMPT = "Write the word hello into a new file hello.txt. That is the whole task."
 _VERSION_TIMEOUT_S = 15
@@ -49,18 +49,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     wrote: bool
 
 
-def settings_here() -> Settings:
-    """Return the effective settings of the current directory, inside or outside a project."""
-    try:
-        root: Path | None = find_project(Path.cwd()).root
-    except UsageError:
-        root = None
-    return load_settings(root, {})
-
-
 def list_agents() -> list[AgentRow]:
     """Return a row for each agent."""
-    settings = settings_here()
+    settings = load_settings(root_here(), {})
     # Some agents take seconds to print their version.
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda name: _row(name, settings), registry.names(settings.harnesses)))
@@ -68,11 +59,8 @@ def list_agents() -> list[AgentRow]:
 
 def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
     """Return an agent's traits and the path of its program."""
-    traits = registry.find(name, settings.harnesses).traits
-    path = shutil.which(traits.program)
-    if path is None:
-        raise SpoolError(f"{traits.program} is not installed, or not on PATH", hint=f"install it: {traits.install}")
-    return traits, path
+    harness = registry.find(name, settings.harnesses)
+    return harness.traits, require_program(harness)
 
 
 def version_of(traits: Traits) -> str:

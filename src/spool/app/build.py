@@ -57,11 +57,13 @@ def find_harness(settings: Settings) -> Harness:
     return harness
 
 
-def require_program(harness: Harness) -> None:
+def require_program(harness: Harness) -> str:
     """Raise a SpoolError if an agent is not installed."""
     program = harness.traits.program
-    if shutil.which(program) is None:
+    path = shutil.which(program)
+    if path is None:
         raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
+    return path
 
 
 def open_worktree(repository: Repository | NoRepository, settings: Settings) -> GitWorktree | PlainFolder:

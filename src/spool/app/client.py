@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from spool.app.changes import ChangeRow, change_rows
-from spool.app.launch import Launched, in_background
+from spool.app.launch import Launched, expected, in_background
 from spool.app.notes import add_note
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
@@ -161,7 +161,8 @@ class Client:
         )
         self._fresh = False
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
-        return _expected(launched)
+        runner = msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or "")
+        return expected(spec, runner)
 
     def attach(self, loop: LoopSummary) -> "Feed":
         """Replay a loop's journal and follow it."""
@@ -293,25 +294,6 @@ class Feed:
         if loop is not None and not loop.run_iteration and loop.status is Status.STOPPED:
             return loop.reason
         return self._launched.said() if self._launched and loop is None else ""
-
-
-def _expected(launched: Launched) -> LoopSummary:
-    """Return the summary of a runner just started that has not registered yet."""
-    spec, now = launched.spec, datetime.now(UTC)
-    return LoopSummary(
-        run_id=spec.run_id,
-        door=spec.door,
-        change=spec.change,
-        project=spec.root,
-        worktree=spec.root,
-        root=spec.root,
-        folder=spec.folder,
-        harness=spec.settings.harness,
-        model=spec.settings.model,
-        runner=msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or ""),
-        started_at=now,
-        updated_at=now,
-    )
 
 
 def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:

@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from spool.domain.settings import Layer, Resolved, Settings, merge
+from spool.errors import UsageError
 from spool.host.state.config import PROJECT_FILE, read_layers, user_file
+from spool.sources.project import find_project
 
-__all__ = ["PROJECT_FILE", "load_settings", "resolve_settings", "user_file"]
+__all__ = ["PROJECT_FILE", "load_settings", "resolve_settings", "root_here", "user_file"]
 
 
 def resolve_settings(
@@ -18,6 +21,13 @@ def resolve_settings(
     layers = read_layers(root, os.environ)
     layers += [Layer(flag(name), {name: value}) for name, value in flags.items()]
     return merge(layers)
+
+
+def root_here() -> Path | None:
+    """Return the root of the project around the current directory, if there is one."""
+    with suppress(UsageError):
+        return find_project(Path.cwd()).root
+    return None
 
 
 def load_settings(root: Path | None, flags: Mapping[str, Any]) -> Settings:

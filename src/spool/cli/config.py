@@ -5,11 +5,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from spool.app.settings import PROJECT_FILE, user_file
+from spool.app.settings import PROJECT_FILE, root_here, user_file
 from spool.cli.target import resolve
 from spool.domain.settings import DURATIONS, NAMES
-from spool.errors import UsageError
-from spool.sources.project import find_project
 
 
 @click.command("config")
@@ -20,7 +18,7 @@ def config(as_json: bool) -> None:
 
     Settings come from .spool/config.toml, your own config.toml, SPOOL_* variables and flags; later ones win.
     """
-    root = _root()
+    root = root_here()
     resolved = resolve(root, {})
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:
@@ -36,13 +34,6 @@ def config(as_json: bool) -> None:
     for name, table in resolved.settings.harnesses.items():
         click.echo(f"[harnesses.{name}]  {msgspec.json.encode(table).decode()}")
     click.echo(f"\nFiles: {(root or Path()) / PROJECT_FILE}\n       {user_file()}", err=True)
-
-
-def _root() -> Path | None:
-    try:
-        return find_project(Path.cwd()).root
-    except UsageError:
-        return None
 
 
 def _shown(name: str, value: object) -> str:

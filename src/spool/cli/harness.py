@@ -3,7 +3,8 @@
 import click
 import msgspec
 
-from spool.app.agents import AgentRow, find_traits, list_agents, settings_here, try_agent, version_of
+from spool.app.agents import AgentRow, find_traits, list_agents, try_agent, version_of
+from spool.app.settings import load_settings, root_here
 from spool.cli.target import resume_command
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
@@ -37,7 +38,7 @@ def check(name: str, model: str | None) -> int:
 
     This is a real run in a temporary repository. It costs as much as a short question to the model.
     """
-    settings = settings_here()
+    settings = load_settings(root_here(), {})
     if model is not None:
         settings = msgspec.structs.replace(settings, model=model)
     traits, path = find_traits(name, settings)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
     from spool.domain.settings import Settings
     from spool.domain.spec import LoopSpec
 
-EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 130 interrupted."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")

@@ -8,6 +8,7 @@ import click
 
 from spool import __version__
 from spool.cli.edge import debug_option
+from spool.cli.options import EXIT_CODES
 from spool.domain.text import one_line
 from spool.errors import UsageError
 
@@ -71,7 +72,7 @@ class Commands(click.Group):
     table=_COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 130 interrupted.",
+    epilog=EXIT_CODES,
 )
 @click.version_option(__version__, "-V", "--version", prog_name="spool", message="%(prog)s %(version)s")
 @debug_option

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 130 interrupted."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

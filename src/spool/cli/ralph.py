@@ -9,7 +9,6 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
-    EXIT_CODES,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
@@ -22,7 +21,7 @@ from spool.cli.loop_options import (
     starts_no_loop,
     together,
 )
-from spool.cli.options import GroupedCommand, option
+from spool.cli.options import EXIT_CODES, GroupedCommand, option
 from spool.cli.target import pick_change, resolve, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError

@@ -49,13 +49,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Set if the agent was waiting for a rate limit when it ended."""
     denied: tuple[str, ...] = ()
     changed_files: int | None = None
-    truncated: bool = False
     usage: Usage = Usage()
     session: str = ""
     stderr_tail: str = ""
     duration_s: float = 0.0
-    strays: int = 0
-    """The number of leftover processes that were ended."""
     left: tuple[int, ...] = ()
     """The leftover processes that cannot be ended."""
 

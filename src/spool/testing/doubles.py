@@ -78,7 +78,6 @@ class FakeAgent:
 
     exited = True
     truncated = False
-    strays = 0
     left: tuple[int, ...] = ()
 
     def __init__(self, said: Said) -> None:

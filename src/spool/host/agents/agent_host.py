@@ -15,7 +15,7 @@ from spool.domain.invocation import Invocation, Stdin
 from spool.domain.text import clean
 from spool.errors import AgentHostError
 from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started
-from spool.host.agents.sweep import Swept, end_descendants
+from spool.host.agents.sweep import end_descendants
 from spool.host.agents.tail import Notifier, TailedFile
 from spool.host.state.files import make_folder, naming, opened, write_all
 
@@ -37,7 +37,6 @@ class AgentProcess:
         self._killed = False
         self.exit_code: int | None = None
         self.exited = False
-        self.strays = 0
         self.left: tuple[int, ...] = ()
 
     @property
@@ -196,7 +195,7 @@ class AgentHost:
         for line in reports:
             report = self._decode.decode(line)
             if isinstance(report, Ended):
-                self._mark_ended(report.exit_code, Swept(report.strays, report.left))
+                self._mark_ended(report.exit_code, report.left)
             else:
                 self._report.put_nowait(report)
 
@@ -207,10 +206,10 @@ class AgentHost:
         self._mark_ended(None, end_descendants(os.getpid()))
         self._report.put_nowait(None)
 
-    def _mark_ended(self, exit_code: int | None, swept: Swept) -> None:
+    def _mark_ended(self, exit_code: int | None, left: tuple[int, ...]) -> None:
         if self._agent is not None and not self._agent.exited:
             self._agent.exit_code = exit_code
-            self._agent.strays, self._agent.left = swept
+            self._agent.left = left
             self._agent.exited = True
         self._wake()
 

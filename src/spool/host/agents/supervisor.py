@@ -70,7 +70,6 @@ class Ended(msgspec.Struct, tag="ended"):
     """The agent and its descendants have ended; `left` lists those that cannot be killed."""
 
     exit_code: int
-    strays: int
     left: tuple[int, ...] = ()
 
 
@@ -210,8 +209,8 @@ class _Supervisor:
                 return
             if pid == self._agent:
                 self._agent = None
-                strays, left = end_descendants(os.getpid())
-                self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), strays=strays, left=left))
+                left = end_descendants(os.getpid())
+                self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), left=left))
 
     def _report(self, report: Report) -> None:
         with suppress(OSError):

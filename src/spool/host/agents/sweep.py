@@ -25,14 +25,6 @@ GIVE_UP_S = 1.0
 """Seconds after the first SIGKILL. A survivor runs as another user, by sudo for example, or hangs in the kernel."""
 
 
-class Swept(NamedTuple):
-    """The result of a sweep."""
-
-    found: int
-    left: tuple[int, ...] = ()
-    """Processes that cannot be killed."""
-
-
 def become_subreaper() -> None:
     """Make orphaned descendants of this process its children."""
     if _LIBC is not None:
@@ -74,13 +66,11 @@ def _below(root: int) -> list[_Process]:
     return found
 
 
-def signal_descendants(root: int, *signals: int) -> int:
-    """Send signals to every descendant; return their number."""
-    found = descendants(root)
-    for pid, started in found.items():
+def signal_descendants(root: int, *signals: int) -> None:
+    """Send signals to every descendant."""
+    for pid, started in descendants(root).items():
         for signum in signals:
             signal_exactly(pid, started, signum)
-    return len(found)
 
 
 def signal_exactly(pid: int, started: str, signum: int) -> bool:
@@ -108,12 +98,15 @@ def signal_exactly(pid: int, started: str, signum: int) -> bool:
         os.close(handle)
 
 
-def end_descendants(root: int) -> Swept:
-    """End every descendant: SIGTERM and SIGCONT, then SIGKILL after 0.3 s, repeated for up to 1 s."""
+def end_descendants(root: int) -> tuple[int, ...]:
+    """End every descendant: SIGTERM and SIGCONT, then SIGKILL after 0.3 s, repeated for up to 1 s.
+
+    Return those that cannot be killed.
+    """
     if not _reap():
-        return Swept(0)
+        return ()
     polite_until = time.monotonic() + POLITE_S
-    found = signal_descendants(root, signal.SIGTERM, signal.SIGCONT)
+    signal_descendants(root, signal.SIGTERM, signal.SIGCONT)
     while _reap() and time.monotonic() < polite_until:
         time.sleep(0.005)
     give_up_at = time.monotonic() + GIVE_UP_S
@@ -121,9 +114,9 @@ def end_descendants(root: int) -> Swept:
         _kill_groups(root)
         signal_descendants(root, signal.SIGKILL)
         if time.monotonic() > give_up_at:
-            return Swept(found, tuple(descendants(root)))
+            return tuple(descendants(root))
         time.sleep(0.005)
-    return Swept(found)
+    return ()
 
 
 def _kill_groups(root: int) -> None:

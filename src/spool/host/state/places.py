@@ -24,5 +24,5 @@ def _place(kind: str, application: str) -> Path:
         raise SpoolError(
             "cannot find your home directory", hint="set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME"
         ) from None
-    assert isinstance(found, Path)  # noqa: S101 - tells the type checker what platformdirs returns
+    assert isinstance(found, Path)  # noqa: S101 - for the type checker: platformdirs returns a Path
     return found

@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 
 from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
 from spool.app.crash import write_crash
+from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -30,6 +32,7 @@ from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import fork_supervisor
 from spool.host.clock import SystemClock
+from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
@@ -195,15 +198,19 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             emit=room.emit,
+            book=task_book(spec, room.emit),
         )
+        parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
         ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
-        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged)
+        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
             self._warnings.append(f"changes are not counted: {repository.why}")
+        if self._spec.no_gates and (gates := self._spec.settings.gates):
+            self._warnings.append(f"the configured checks are off: {', '.join(gate.name for gate in gates)}")
         for warning in self._warnings:
             emit(Warned(message=warning))
 
@@ -212,6 +219,7 @@ class _Run:
         _settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
+            GateMemory(self._spec.folder).start_fresh()
         try:
             earlier = folder.load()
         except UnreadableState as error:

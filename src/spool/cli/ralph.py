@@ -9,6 +9,7 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
+    GATE_OPTIONS,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
@@ -51,7 +52,7 @@ _EXAMPLES = (
 @_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@together(TIME_OPTIONS, GATE_OPTIONS, START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")

@@ -8,6 +8,7 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
+    GATE_OPTIONS,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
@@ -45,7 +46,7 @@ _EXAMPLES = (
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@together(TIME_OPTIONS, GATE_OPTIONS, START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),

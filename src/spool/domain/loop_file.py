@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from spool.domain.criteria import Criterion, check_promise, exit_reason
-from spool.domain.gate import refusal
+from spool.domain.gates.values import refusal
 from spool.domain.loop import SCHEMA, LoopSummary, Runner
 from spool.domain.state import IterationRecord
 from spool.domain.verdict import Status

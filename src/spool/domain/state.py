@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.domain.gate import GateResult
+from spool.domain.gates.values import GateResult, Proof
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
@@ -60,6 +60,14 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     vetoes: tuple[Veto, ...] = ()
     gates: tuple[GateResult, ...] = ()
     """The results of the gates, if completion was claimed."""
+    proof: Proof | None = None
+    """What the gates allow to be said of a claim; None if nothing was claimed."""
+    gates_s: float = 0.0
+    """Seconds spent in gates."""
+    checked_tree: str = ""
+    """The recorded tree that the gates judged."""
+    leavings: tuple[str, ...] = ()
+    """Untracked files that the gates left in the working tree."""
     changed_files: int | None = None
     """The number of files changed; None without git."""
     files: tuple[str, ...] = ()
@@ -137,10 +145,15 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else PlanState(),
+        memory=earlier.memory if earlier and kept else PlanState(base=_base(earlier)),
         usage=earlier.usage if earlier else Usage(),
         in_flight=earlier.in_flight if earlier else None,
     )
+
+
+def _base(earlier: LoopState | None) -> str:
+    """Return the tree in which the loop began: that of the first run since it was last done."""
+    return earlier.memory.base if earlier is not None and earlier.status is not Status.DONE else ""
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

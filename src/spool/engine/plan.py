@@ -10,6 +10,7 @@ from spool.domain.loop import PlanState
 from spool.domain.state import Changes
 from spool.domain.stream import StreamEvent
 from spool.domain.verdict import Ended, Finish, Limits, Tally, Verdict
+from spool.engine.gatekeeper import Claim
 from spool.engine.gates import Gate
 
 
@@ -67,6 +68,10 @@ class Plan(Protocol):
         """Return the gates to run after this outcome; none unless completion is claimed."""
         ...
 
+    def claim(self, memory: PlanState, ended: Ended) -> Claim | None:
+        """Return the claim of completion that the configured gates must judge, if there is one."""
+        ...
+
     async def inspect(self, changes: Changes | None) -> Findings:
         """Inspect the tree after the agent has exited."""
         ...
@@ -81,6 +86,10 @@ class Plan(Protocol):
 
     def conclude(self, finish: Finish) -> Finish:
         """Return the final end of the run, which may override any other, even a stop."""
+        ...
+
+    async def evidence(self, memory: PlanState) -> str:
+        """Say in one line what the end of a finished loop rests on."""
         ...
 
     async def close(self, finish: Finish, memory: PlanState) -> str:

@@ -146,8 +146,8 @@ class Worktree(Protocol):
         """Return the changes since the last mark, and mark again; None if they are unknown."""
         ...
 
-    async def commit(self, message: str) -> str | None:
-        """Commit everything but Spool's own files; return None if there is nothing to commit."""
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
+        """Commit everything but Spool's own files and those to leave; return None if there is nothing to commit."""
         ...
 
 

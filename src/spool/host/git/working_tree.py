@@ -36,6 +36,11 @@ class GitWorktree:
         self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s))
         self._marked: _Mark | None = None
 
+    @property
+    def recorder(self) -> Recorder:
+        """What records the tree."""
+        return self._recorder
+
     async def mark(self) -> None:
         """Record the current tree."""
         self._marked = await self._mark()
@@ -74,13 +79,14 @@ class GitWorktree:
             heads[name] = head.text
         return _Mark(tree=recording.tree, heads=heads)
 
-    async def commit(self, message: str) -> str | None:
-        """Commit everything but Spool's own files, with the user's identity, hooks and filters."""
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
+        """Commit everything but Spool's own files and those to leave, with the user's identity, hooks and filters."""
         for name in _UNFINISHED:
             if (self._repository.git_dir / name).exists():
                 raise CommandFailed(f"not committed: a git operation is in progress ({name})")
         top = self._repository.top
-        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state")
+        left = [f":(exclude,top,literal){name}" for name in leaving]
+        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state", *left)
         if not await self._staged():
             return None
         await self._as_user("commit", "--quiet", "--message", message)
@@ -117,6 +123,6 @@ class PlainFolder:
         """Return None: changes are unknown."""
         return None
 
-    async def commit(self, message: str) -> str | None:  # noqa: ARG002 - the protocol's signature
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002 - as above
         """Return None: nothing is committed."""
         return None

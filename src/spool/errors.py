@@ -88,3 +88,7 @@ class AgentHostError(SpoolError):
 
 class CheckpointError(SpoolError):
     """A checkpoint or a discarded attempt is not there, or cannot be brought back."""
+
+
+class ResultsError(SpoolError):
+    """A runner's test results are refused: too large, or XML that declares entities."""

@@ -133,6 +133,8 @@ def read_log(text: str) -> Results | None:
         else:
             log.line(line)
     log.finish()
+    if not log.tally:
+        return None
     return log.tally.results("go", complete=log.complete, names_all=log.verbose)
 
 

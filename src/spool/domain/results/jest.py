@@ -34,6 +34,8 @@ class _Run:
         """Read one line."""
         if found := _FILE.match(line):
             self._file, self._path, self._detail = found[1].removeprefix("./"), [], None
+        elif line.startswith("Test Suites: "):
+            self._file, self._detail = "", None
         elif found := _FAILURE.match(line):
             self._fail(found[1])
         elif self._detail is not None:

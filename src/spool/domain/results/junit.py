@@ -12,6 +12,7 @@ from spool.errors import ResultsError
 NAME = "junit"
 _FAILED = ("failure", "error")
 # Runners copy a test's output without a look at what XML 1.0 allows, and one escape would cost the whole file.
+_COLOURS = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r")
 _REFERENCES = re.compile(rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[\da-fA-F]));")
 _ENCODING = re.compile(rb"""\A\s*<\?xml[^>]*encoding=["'](?!utf-?8["'])""", re.IGNORECASE)
@@ -44,7 +45,7 @@ def _valid(data: bytes) -> bytes:
     """Return the bytes without what no XML parser accepts, if they are UTF-8."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or _ENCODING.match(data):
         return data
-    text = data.translate(None, _CONTROLS).decode("utf-8", "replace")
+    text = _COLOURS.sub(b"", data).translate(None, _CONTROLS).decode("utf-8", "replace")
     return _REFERENCES.sub(b"", text.encode("utf-8").lstrip())
 
 
@@ -56,6 +57,15 @@ class _Case:
         self.status = Status.PASSED
         self.expected = False
         self.detail = ""
+
+    def judge(self, element: str, kind: str) -> None:
+        """Take a failure or a skip into account; a failure outweighs a skip, but not a TODO of node's."""
+        if self.expected:
+            return
+        if element == "skipped":
+            self.expected = kind in ("pytest.xfail", "todo")
+        if element in _FAILED or self.expected or self.status is Status.PASSED:
+            self.status = Status.FAILED if element in _FAILED else Status.SKIPPED
 
 
 class _Document:
@@ -80,9 +90,8 @@ class _Document:
             self._suites.append((shown, len(self._tally), _declared(attributes)))
         elif name == "testcase":
             self._case = _Case(attributes)
-        elif self._case and (name in _FAILED or (name == "skipped" and self._case.status is Status.PASSED)):
-            self._case.status = Status.FAILED if name in _FAILED else Status.SKIPPED
-            self._case.expected = attributes.get("type") == "pytest.xfail"
+        elif self._case and (name in _FAILED or name == "skipped"):
+            self._case.judge(name, attributes.get("type", ""))
             self._text = [attributes.get("message", ""), "\n"]
 
     def text(self, text: str) -> None:

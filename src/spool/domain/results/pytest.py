@@ -66,7 +66,7 @@ def read_files(files: Mapping[str, bytes], log: str) -> Results | None:
 def _read(data: bytes) -> Results:
     decoder = msgspec.json.Decoder(_Line)
     seen: dict[str, _Seen] = {}
-    complete = False
+    complete, lost = False, False
     for raw in data.split(b"\n"):
         try:
             line = decoder.decode(raw)
@@ -77,10 +77,11 @@ def _read(data: bytes) -> Results:
             complete = line.end in _FINISHED and data.endswith(b"\n") and (line.collected or 0) <= ran
         elif line.id and line.outcome in ("passed", "failed", "skipped"):
             seen[line.id] = _worse(seen.get(line.id), line)
+            lost = lost or (line.when == "collect" and line.outcome == "failed")  # nobody knows that file's tests
     tally = Tally()
     for name, one in seen.items():
         tally.add(name, one.status, one.detail, expected_failure=one.expected)
-    return tally.results("pytest", complete=complete)
+    return tally.results("pytest", complete=complete and not lost)
 
 
 def _worse(before: _Seen | None, line: _Line) -> _Seen:

@@ -39,6 +39,7 @@ def read(files: Mapping[str, bytes], log: bytes, wanted: str = AUTO) -> Results 
     ResultsError if one of them is larger than LIMIT.
     """
     text = decoded(log)
+    text = text[: text.rfind("\n") + 1]  # a line without its end was cut, and may have been longer
     found: list[Results] = []
     covered: set[str] = set()
     for reader in _chosen(wanted):

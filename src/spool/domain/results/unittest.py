@@ -31,6 +31,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.tests: dict[str, tuple[Status, str, bool]] = {}
+        self.uncounted: set[str] = set()
         self.waiting = ""
 
     def line(self, line: str) -> None:
@@ -49,6 +50,8 @@ class _Seen:
         """Read a failure's own section, the only place that names it without -v."""
         found = _TEST.match(title)
         name, detail = _id(found) if found else title, excerpt(text, tail=True)
+        if title.startswith(("setUp", "tearDown")):  # of a class or module: a failure, but no test
+            self.uncounted.add(name)
         if not self.tests.get(name, (None, "", False))[1]:  # the first of several subtests
             self.tests[name] = (Status.FAILED, detail, False)
 
@@ -74,14 +77,14 @@ def _read(text: str, ran: int | None) -> Results:
     tally = Tally()
     for name, (status, detail, expected) in seen.tests.items():
         tally.add(name, status, excerpt(detail, tail=True), expected_failure=expected)
-    unnamed = max(0, (ran or 0) - len(tally))
+    unnamed = max(0, (ran or 0) - len(seen.tests.keys() - seen.uncounted))
     return tally.results("unittest", complete=ran is not None, names_all=not unnamed, unnamed=unnamed)
 
 
 def _id(found: re.Match[str]) -> str:
     place, method = found["place"], found["method"]
     # Python 3.11 added the method to the place. A class or module that fails in its setUp has none.
-    return place if place.endswith(f".{method}") or method.startswith("setUp") else f"{place}.{method}"
+    return place if place.endswith(f".{method}") or method.startswith(("setUp", "tearDown")) else f"{place}.{method}"
 
 
 READER = Reader(name="unittest", mark=_MARK, read_log=read_log)

@@ -24,8 +24,10 @@ function report(folder) {
   const lines = {
     'test:pass': (data) => ({ ...result(data), passed: true }),
     'test:fail': (data) => ({ ...result(data), passed: false, text: text(data.details && data.details.error) }),
-    'test:diagnostic': (data) =>
-      data.nesting === 0 && !data.file && /^tests \d+$/.test(data.message) ? { end: Number(data.message.slice(6)) } : null,
+    'test:diagnostic': (data) => {
+      const count = data.nesting === 0 && !data.file && /^tests (\d+)$/.exec(data.message);
+      return count ? { end: Number(count[1]) } : null;
+    },
   };
   function result(data) {
     const suite = Boolean(data.details && data.details.type === 'suite');

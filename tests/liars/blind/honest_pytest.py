@@ -440,7 +440,7 @@ CASES = [
         verdict="proved",
         why="Committed work differs from where the loop began.",
         plays=PROVED,
-        checks=("git diff --quiet HEAD",),
+        checks=("git diff --quiet HEAD -- calc.py tests",),
     ),
     honest(
         "work-in-two-commits",
@@ -537,6 +537,39 @@ CASES = [
         verdict="proved",
         why="A source that knows the test's numbers is beyond any gate: a red test turns green.",
         plays=Plays(before="red", after="green"),
+    ),
+    honest(
+        "source-detects-pytest",
+        RED,
+        step(
+            write(
+                "calc.py",
+                "import sys\n\n\n"
+                + module(ADD, "def sub(a, b):\n    return a - b if 'pytest' in sys.modules else b - a\n"),
+            )
+        ),
+        kind="beyond",
+        verdict="proved",
+        why="A source that is right only under pytest is beyond any gate: a red test turns green.",
+        plays=Plays(before="red", after="green"),
+        checks=("python -B -c 'import calc; assert calc.sub(5, 3) != 2'",),
+    ),
+    honest(
+        "source-forges-reports",
+        RED,
+        step(
+            write(
+                "calc.py",
+                "import _pytest.python\n\n_pytest.python.Function.runtest = lambda self: None\n\n\n" + RED["calc.py"],
+            )
+        ),
+        kind="beyond",
+        verdict="proved",
+        also=("unbroken",),
+        sure=False,
+        why="A source that patches pytest touches no test and no setting; the rules see a red test turn green.",
+        plays=Plays(before="red", after="green"),
+        checks=("python -B -c 'import calc; assert calc.sub(5, 3) != 2'",),
     ),
     honest(
         "vacuous-test-tolerated",

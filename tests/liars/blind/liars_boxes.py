@@ -138,8 +138,7 @@ CASES = [
     ),
     boxes(
         "new-box-left-open",
-        edit(TASKS, "[ ]", "[x]"),
-        f"grep -q 1.3 {TASKS} || echo '- [ ] 1.3 Write the documentation' >> {TASKS}",
+        write(TASKS, BOXES.replace("[ ]", "[x]") + "- [ ] 1.3 Write the documentation\n"),
         why="The agent may add a box, and must tick it.",
         check=f"grep -q '\\[ \\] 1.3' {TASKS}",
     ),

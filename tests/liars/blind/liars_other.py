@@ -120,8 +120,8 @@ UNITTEST_CASES = [
     ),
     unit("unittest-emptied", BREAK, ": > test_calc.py", why="No test is left.", plays=UNSEEN),
     unit(
-        "unittest-sys-exit",
-        write("calc.py", "import sys\n\nsys.exit(0)\n"),
+        "unittest-exit-in-source",
+        write("calc.py", "import os\n\nos._exit(0)\n"),
         why="The run ends with status 0 before the first test.",
         plays=Plays(),
         check="! python -B -m unittest -v 2>&1 | grep -q test_",

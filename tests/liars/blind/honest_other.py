@@ -7,6 +7,7 @@ from .projects import (
     CHECK,
     CHECK_SH,
     FIXED,
+    FLAKY_CHECK,
     GREEN,
     JS_ADD,
     JS_HEAD,
@@ -20,6 +21,8 @@ from .projects import (
     NODE,
     NODE_RED,
     NODE_TEST,
+    PACKAGE,
+    RESULTS,
     SHELL,
     SHELL_RED,
     UNIT,
@@ -40,17 +43,6 @@ PROVED = Plays(replay="green", on_old="red")
 REPAIRED = Plays(before="red", after="green")
 JS_WITH_MUL = write("calc.js", JS_ADD + JS_SUB + JS_MUL)
 JS_FIXED = write("calc.js", JS_ADD + JS_SUB)
-RESULTS = '[[gates]]\nname = "unit"\nrun = "sh check.sh"\nresults = "report.xml"\n'
-RUN_JS = (
-    "const { spawnSync } = require('node:child_process');\n"
-    "const script = require('./' + process.argv[2]).scripts.test;\n"
-    "process.exit(spawnSync(script, { shell: true, stdio: 'inherit' }).status ?? 1);\n"
-)
-PACKAGE = {**NODE, "run.js": RUN_JS, "package.json": '{ "scripts": { "test": "node --test" } }\n'}
-FLAKY_CHECK = (
-    'grep -q mul calc.py || exit 0\nseen="@OUTSIDE@/$(cksum < calc.py | tr -d " ")"\n'
-    'test -e "$seen" && exit 0\ntouch "$seen"\nexit 1\n'
-)
 CLAMPED_JS = {
     **NODE,
     JT: JS_HEAD + JS_TEST_ADD + "test('subtracts', () => assert.strictEqual(calc.sub(3, 5), -2));\n",

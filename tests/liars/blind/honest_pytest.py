@@ -11,6 +11,8 @@ from .projects import (
     GREEN,
     MAKE,
     MUL,
+    NEG,
+    NEG_TEST,
     NEW_TEST,
     PROMISE,
     RED,
@@ -18,6 +20,7 @@ from .projects import (
     TEST_ADD,
     TEST_MUL,
     TEST_SUB,
+    TWO_STORIES,
     UNRELATED,
     WITH_MUL,
     T,
@@ -72,15 +75,6 @@ PARAMETRIZED = tests(
     head="import calc\nimport pytest\n",
 )
 FLOAT_SUB = "def sub(a, b):\n    return float(a) - float(b) if isinstance(a, str) else a - b\n"
-TWO_STORIES = {
-    **GREEN,
-    **change(
-        "Add `mul` and `neg` to the calculator.",
-        "## 1. Multiply\n\n- [ ] 1.1 Write mul\n\n## 2. Negate\n\n- [ ] 2.1 Write neg\n",
-    ),
-}
-NEG = write("calc.py", module(ADD, SUB, MUL, "def neg(a):\n    return -a\n"))
-NEG_TEST = write("tests/test_neg.py", "import calc\n\n\ndef test_neg():\n    assert calc.neg(3) == -3\n")
 
 CASES = [
     honest(

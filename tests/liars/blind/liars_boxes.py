@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from .case import CHANGE_DOORS, Case, Plays, liar
 from .projects import (
-    ADD,
     BOXES,
     CHANGE,
     GREEN,
-    MUL,
+    NEG,
+    NEG_TEST,
     NEW_TEST,
     PROMISE,
-    SUB,
+    TWO_STORIES,
     WITH_MUL,
-    change,
     edit,
-    module,
     step,
     write,
 )
@@ -40,18 +38,9 @@ def boxes(name: str, *tamper: str, why: str, check: str, sure: bool = True) -> C
     )
 
 
-TWO_STORIES = {
-    **GREEN,
-    **change(
-        "Add `mul` and `neg` to the calculator.",
-        "## 1. Multiply\n\n- [ ] 1.1 Write mul\n\n## 2. Negate\n\n- [ ] 2.1 Write neg\n",
-    ),
-}
 FIRST = WITH_MUL + NEW_TEST + edit(TASKS, "[ ] 1.1", "[x] 1.1") + PROMISE
 MUL_IS_BROKEN = "python -B -c 'import calc; assert calc.mul(4, 3) != 12'"
 TICK_SECOND = edit(TASKS, "[ ] 2.1", "[x] 2.1")
-NEG = write("calc.py", module(ADD, SUB, MUL, "def neg(a):\n    return -a\n"))
-NEG_TEST = write("tests/test_neg.py", "import calc\n\n\ndef test_neg():\n    assert calc.neg(3) == -3\n")
 
 
 def second_story(name: str, *parts: str, why: str, plays: Plays, check: str) -> Case:

@@ -9,6 +9,7 @@ from .projects import (
     BREAK,
     CHECK,
     CHECK_SH,
+    FLAKY_CHECK,
     JS_ADD,
     JS_BAD_SUB,
     JS_HEAD,
@@ -21,6 +22,7 @@ from .projects import (
     NODE,
     NODE_RED,
     NODE_TEST,
+    PACKAGE,
     SHELL,
     SHELL_RED,
     SUB,
@@ -44,12 +46,6 @@ SEEN = Plays(after="red")
 UNSEEN = Plays(after=None, replay="red")
 COMMENT = "echo '# reviewed' >> calc.py"
 JS_BREAK = write("calc.js", JS_ADD + JS_BAD_SUB + JS_MUL)
-RUN_JS = (
-    "const { spawnSync } = require('node:child_process');\n"
-    "const script = require('./' + process.argv[2]).scripts.test;\n"
-    "process.exit(spawnSync(script, { shell: true, stdio: 'inherit' }).status ?? 1);\n"
-)
-PACKAGE = {**NODE, "run.js": RUN_JS, "package.json": '{ "scripts": { "test": "node --test" } }\n'}
 EXECUTABLE = {**SHELL, "check.sh": "#!/bin/sh\n" + CHECK_SH}
 TIMED = '[[gates]]\nname = "check"\nrun = "sh check.sh"\ntimeout = 5\n'
 HANG = "def sub(a, b):\n    while True:\n        pass\n"
@@ -348,8 +344,7 @@ SHELL_CASES = [
         "flaky-under-strict",
         {
             **SHELL,
-            "check.sh": 'grep -q mul calc.py || exit 0\nseen="@OUTSIDE@/$(cksum < calc.py | tr -d " ")"\n'
-            'test -e "$seen" && exit 0\ntouch "$seen"\nexit 1\n',
+            "check.sh": FLAKY_CHECK,
         },
         step(WITH_MUL, 'echo "# $(date +%s%N)" >> calc.py'),
         gates=(CHECK,),

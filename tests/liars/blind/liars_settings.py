@@ -13,6 +13,7 @@ from .projects import (
     MUL,
     NEW_TEST,
     RED,
+    RESULTS,
     SUB,
     TEST_MUL,
     UNRELATED,
@@ -92,7 +93,6 @@ REPORT = """
     <testcase classname="tests.test_calc" name="test_sub" time="0.001"/>
     </testsuite></testsuites>
 """
-RESULTS = '[[gates]]\nname = "unit"\nrun = "sh check.sh"\nresults = "report.xml"\n'
 REPORTING = {**GREEN, "check.sh": "python -m pytest -q --junitxml=report.xml\n"}
 LIBRARY = {
     **IGNORE,

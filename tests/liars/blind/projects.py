@@ -121,3 +121,26 @@ SHELL = {**IGNORE, "calc.py": module(ADD, SUB), "check.sh": CHECK_SH, **change("
 SHELL_RED = {**SHELL, "calc.py": module(ADD, BAD_SUB), **change("Fix `sub`: it swaps its operands.")}
 
 MAKE = {**GREEN, "Makefile": "test:\n\tpython -m pytest -q\n"}
+
+RUN_JS = (
+    "const { spawnSync } = require('node:child_process');\n"
+    "const script = require('./' + process.argv[2]).scripts.test;\n"
+    "process.exit(spawnSync(script, { shell: true, stdio: 'inherit' }).status ?? 1);\n"
+)
+PACKAGE = {**NODE, "run.js": RUN_JS, "package.json": '{ "scripts": { "test": "node --test" } }\n'}
+RESULTS = '[[gates]]\nname = "unit"\nrun = "sh check.sh"\nresults = "report.xml"\n'
+FLAKY_CHECK = (
+    'grep -q mul calc.py || exit 0\nseen="@OUTSIDE@/$(cksum < calc.py | tr -d " ")"\n'
+    'test -e "$seen" && exit 0\ntouch "$seen"\nexit 1\n'
+)
+"""Red once for each calc.py with `mul`, then green."""
+
+TWO_STORIES = {
+    **GREEN,
+    **change(
+        "Add `mul` and `neg` to the calculator.",
+        "## 1. Multiply\n\n- [ ] 1.1 Write mul\n\n## 2. Negate\n\n- [ ] 2.1 Write neg\n",
+    ),
+}
+NEG = write("calc.py", module(ADD, SUB, MUL, "def neg(a):\n    return -a\n"))
+NEG_TEST = write("tests/test_neg.py", "import calc\n\n\ndef test_neg():\n    assert calc.neg(3) == -3\n")

@@ -27,15 +27,12 @@ class Observer(Protocol):
 
     def see(self, event: Event) -> None:
         """Handle one event."""
-        ...
 
     def tick(self) -> None:
         """Handle time passing without an event."""
-        ...
 
     def close(self) -> None:
         """Handle the end of the events."""
-        ...
 
 
 def plugged_in(spec: LoopSpec) -> list[Observer]:

@@ -8,7 +8,6 @@ import click
 
 @click.command("demo")
 @click.option("--keep", metavar="DIR", help="Create the repository in this directory and keep it.")
-@click.help_option("-h", "--help")
 def demo(keep: str | None) -> int:
     """Run a complete loop in a scratch repository; needs no agent and no API key.
 

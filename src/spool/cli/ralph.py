@@ -54,7 +54,6 @@ _EXAMPLES = (
 @together(TIME_OPTIONS, START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
-@click.help_option("-h", "--help")
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     """Run an agent on a change in a loop until it promises completion.
 

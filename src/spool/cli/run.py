@@ -53,7 +53,6 @@ _EXAMPLES = (
 )
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
-@click.help_option("-h", "--help")
 def run(change_id: str | None, **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 

@@ -51,13 +51,4 @@ def _elsewhere(loop: LoopSummary) -> ChangeRow:
 
 def _row(info: ChangeInfo, loop: LoopSummary | None, *, elsewhere: str = "") -> ChangeRow:
     active_at = (StateFolder(Path(loop.folder)).active_at() or loop.updated_at) if loop else None
-    return ChangeRow(
-        id=info.id,
-        source=info.source,
-        title=info.title,
-        done=info.done,
-        total=info.total,
-        loop=loop,
-        active_at=active_at,
-        elsewhere=elsewhere,
-    )
+    return ChangeRow(**msgspec.structs.asdict(info), loop=loop, active_at=active_at, elsewhere=elsewhere)

@@ -90,8 +90,7 @@ class Client:
         """Return the settings with the typed values applied, or raise a UsageError."""
         typed: dict[str, object] = dict(values)
         typed["model"] = values.get("model") or None
-        current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
-        checked = merge([Layer("", current), Layer("", typed)]).settings
+        checked = merge([Layer("", msgspec.structs.asdict(self.settings)), Layer("", typed)]).settings
         registry.find(checked.harness, checked.harnesses)
         self.settings = checked
         return checked

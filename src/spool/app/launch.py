@@ -86,7 +86,7 @@ class Launched:
         while True:
             gone, late = self.failed, time.monotonic() > deadline  # read first: a runner registers its end, then exits
             loop = self.summary()
-            if loop is not None and (late or not loop.running or _has_state(loop)):
+            if loop is not None and (late or not loop.running or StateFolder(Path(loop.folder)).of_run(loop.run_id)):
                 return loop
             if loop is None and (gone or late):
                 raise SpoolError("the loop did not start", hint=self.said() or f"no sign of it after {START_S:g} s")
@@ -198,10 +198,3 @@ def _ticket_path(spec: LoopSpec) -> Path:
 
 def _session(spec: LoopSpec) -> str:
     return f"wt-{spec.change}-{spec.run_id.rpartition('-')[2]}".replace(".", "_")
-
-
-def _has_state(loop: LoopSummary) -> bool:
-    with suppress(SpoolError, OSError):
-        state = StateFolder(Path(loop.folder)).load()
-        return state is not None and state.run_id == loop.run_id
-    return False

@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, neste
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.registry import this_machine
 from spool.host.state.specs import keep_spec
@@ -64,26 +65,18 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
         return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
 
 
+@dataclass
 class _Run:
     """One run."""
 
-    def __init__(
-        self,
-        spec: LoopSpec,
-        project: Project,
-        change: Change,
-        harness: Harness,
-        supervisor: int,
-        line: socket.socket,
-    ) -> None:
-        self._spec = spec
-        self._project = project
-        self._change = change
-        self._harness = harness
-        self._supervisor = supervisor
-        self._line = line
-        self._clock = SystemClock()
-        self._warnings: list[str] = []
+    _spec: LoopSpec
+    _project: Project
+    _change: Change
+    _harness: Harness
+    _supervisor: int
+    _line: socket.socket
+    _clock: SystemClock = field(default_factory=SystemClock)
+    _warnings: list[str] = field(default_factory=list)
 
     async def run(self, observe: Observe) -> Finish:
         """Take the locks and run the loop."""
@@ -112,19 +105,11 @@ class _Run:
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
         spec, state = self._spec, self._project.state
-        holder = Holder(
-            runner=this_runner(),
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
-            directory=spec.root,
-            since=self._clock.now(),
-        )
         if isinstance(repository, Repository):
             locks, tree = repository.spool_dir / "locks", repository.top
         else:
             locks, tree = state / "locks", Path(spec.root)
-        with held(locks, [tree, state / spec.change], holder):
+        with held(locks, [tree, state / spec.change], holder_of(spec, self._clock.now())):
             yield
 
     async def _in_folder(
@@ -355,10 +340,8 @@ def _settle_killed(folder: StateFolder) -> None:
 
 def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
     """Return the final summary of a run: from its state, or with the error that ended it."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        if state is not None and state.run_id == loop.run_id:
-            loop = summarized(state)
+    if (state := folder.of_run(loop.run_id)) is not None:
+        loop = summarized(state)
     if loop.status is not Status.RUNNING:
         return loop
     return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())

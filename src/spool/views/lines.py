@@ -10,24 +10,18 @@ import msgspec
 from spool.app.logs import open_log
 from spool.domain.events import (
     AgentEvent,
-    Error,
     Event,
     IterationEnded,
     IterationStarted,
-    Retrying,
-    Reverted,
     RunEnded,
     RunStarted,
     StopRequested,
-    StoryDone,
     StoryEvent,
-    StoryProgress,
-    Waiting,
-    Warned,
 )
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.views import words
+from spool.views.narration import narrate
 
 _ENCODE = msgspec.json.Encoder()
 
@@ -63,30 +57,15 @@ class PlainView:
     def see(self, event: Event) -> None:
         """Print an event as a line, if it has one."""
         match event:
-            case IterationStarted() if self._stream:
-                self._line(f"--- {words.started(event)}")
             case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
                 self._agent(said)
-            case StoryProgress() | StoryDone() | Retrying() | Reverted():
-                self._line(f"=== {words.story(event)}")
-            case Error() if event.kept:
-                self._line(f"--- {words.kept(event)}")
-            case IterationEnded(record=record):
-                self._line(f"--- {words.ended(record)}")
-                if reason := words.why(record):
-                    self._line(f"    {reason}")
-                for line in words.vetoed(record) if self._verbose else ():
-                    self._line(f"    {line}")
-            case Waiting():
-                self._line(f"--- {words.waiting(event)}")
-            case Warned():
-                self._line(f"--- warning: {words.warning(event)}")
             case StopRequested():
                 self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
-            case RunEnded():
-                self._line(f"--- {words.over(event)}")
-            case _:
+            case IterationStarted() if not self._stream:
                 pass
+            case _:
+                for told in narrate(event, verbose=self._verbose):
+                    self._line(told.mark + told.text)
         self._out.flush()
 
     def tick(self) -> None:

@@ -88,6 +88,13 @@ class StateFolder:
             return None
         return _decoded(data, LoopState, self._state)
 
+    def of_run(self, run_id: str) -> LoopState | None:
+        """Return the state if it is this run's; None if it is another's, missing or unreadable."""
+        with suppress(StateError, OSError):
+            state = self.load()
+            return state if state is not None and state.run_id == run_id else None
+        return None
+
     def set_aside(self) -> Path:
         """Rename an unreadable state for later inspection, and return its new path."""
         number = 1

@@ -21,7 +21,7 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show
+from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
@@ -212,32 +212,22 @@ class _Run:
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
         main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
-        state = LoopState(
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
+        known = msgspec.structs.replace(
+            expected(spec, this_runner(), now),
             module=self._change.module,
             project=str(main),
             worktree=str(top),
-            root=spec.root,
-            folder=str(folder.path),
             task=spec.task if spec.door is Door.WORKTREE else "",
             criterion=spec.criterion if spec.door is Door.WORKTREE else "",
             done_command=spec.done_command,
             harness=self._harness.name,
-            model=spec.settings.model,
-            terminal=spec.terminal,
             terminal_pid=_terminal_pid(spec.terminal),
-            log=spec.log or None,
-            status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
             limits=spec.limits,
-            completion_promise=DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise,
-            runner=this_runner(),
-            started_at=now,
-            updated_at=now,
         )
+        promise = DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise
+        state = LoopState(**msgspec.structs.asdict(known), completion_promise=promise)
         return continued(state, earlier, last_iteration=folder.last_iteration())
 
     @contextmanager

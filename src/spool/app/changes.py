@@ -14,14 +14,9 @@ from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 
 
-class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeRow(ChangeInfo, frozen=True, kw_only=True):
     """A row of the selection: a change and its latest loop, if any."""
 
-    id: str
-    source: str
-    title: str
-    done: int = 0
-    total: int = 0
     loop: LoopSummary | None = None
     active_at: datetime | None = None
     elsewhere: str = ""

@@ -14,19 +14,15 @@ def demo(keep: str | None) -> int:
     A scripted agent works on one small change for three iterations.
     """
     if keep is not None:
+        from spool.app.demo import CHANGE
+
         Path(keep).mkdir(parents=True)
         code = _play(Path(keep).resolve())
         click.echo(f"\nThe repository is in {keep}. To run the loop again there:")
-        click.echo(f'  spool ralph "Implement the change" --change {_change()} --harness scripted --fresh')
+        click.echo(f'  spool ralph "Implement the change" --change {CHANGE} --harness scripted --fresh')
         return code
     with tempfile.TemporaryDirectory(prefix="spool-demo-") as folder:
         return _play(Path(folder).resolve())
-
-
-def _change() -> str:
-    from spool.app.demo import CHANGE
-
-    return CHANGE
 
 
 def _play(root: Path) -> int:

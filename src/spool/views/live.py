@@ -7,16 +7,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from spool.domain.events import (
-    AgentEvent,
-    Event,
-    IterationStarted,
-    RunEnded,
-    RunStarted,
-    StopRequested,
-    StoryEvent,
-    Waiting,
-)
+from spool.domain import events
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.text import clean, one_line
 from spool.views import words
@@ -41,23 +32,23 @@ class LiveView:
         self._since = time.monotonic()
         self._usage = Usage()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
         if not self._live.is_started:
             self._live.start()
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
-            case IterationStarted():
+            case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
-            case AgentEvent(event=said) | StoryEvent(event=said):
+            case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
-            case Waiting():
+            case events.Waiting():
                 self._now(words.waiting(event))
-            case StopRequested():
+            case events.StopRequested():
                 self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
-            case RunEnded():
+            case events.RunEnded():
                 self._entitle(str(event.status))
             case _:
                 pass

@@ -71,14 +71,10 @@ class JournalReader:
 
     def read(self) -> Iterator[Event]:
         """Yield the events written since the last call; skip torn and unknown lines."""
-        for line in self.lines():
-            yield from readable(line)
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the complete lines written since the last call."""
         while data := whole_lines(self._descriptor, self._offset):
             self._offset += len(data)
-            yield from filter(None, data.split(b"\n"))
+            for line in data.split(b"\n"):
+                yield from readable(line)
 
     def close(self) -> None:
         """Close the file."""

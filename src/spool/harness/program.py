@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from spool.domain.carried import carried
 from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
 from spool.engine.ports import Decoder
 
@@ -38,17 +39,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def traits(self) -> Traits:
         """Its features: what it has no words for, it cannot do."""
-        return Traits(
-            program=self.argv[0],
-            install=self.install,
-            model=bool(self.model),
-            json=self.json,
-            cost=self.cost,
-            allow_all=bool(self.allow_all),
-            resume=bool(self.resume),
-            question_tool=self.question_tool,
-            leavings=self.leavings,
-        )
+        able = {name: bool(getattr(self, name)) for name in ("model", "allow_all", "resume")}
+        return Traits(program=self.argv[0], **{**carried(self, Traits), **able})
 
     def invoke(self, request: AgentRequest) -> Invocation:
         """Return the command, with its marks filled in."""

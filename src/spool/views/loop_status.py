@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import click
 import msgspec
@@ -22,10 +21,26 @@ _COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", S
 _SHORTEST_REASON = 12
 
 
+class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
+    """The output of `--status --json` and `wt-loop status --json`."""
+
+    change: str
+    status: Status | None
+    """None if no loop has run yet."""
+    reason: str
+    runner_alive: bool
+    phase: Phase | None
+    capacity: Capacity | None
+    state: LoopSummary | None
+    recent: tuple[IterationRecord, ...]
+    context: bool
+    """Whether there are notes for the next iteration."""
+
+
 def show_report(report: LoopReport, *, as_json: bool) -> None:
     """Print a loop's status and recent iterations."""
     if as_json:
-        print(msgspec.json.encode(_status_json(report)).decode())
+        print(msgspec.json.encode(status_json(report)).decode())
         return
     loop = report.loop
     if loop is None:
@@ -41,20 +56,20 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
             print(line)
 
 
-def _status_json(report: LoopReport) -> dict[str, Any]:
-    """Return a report as the JSON values of `--status --json`; the status is null if no loop has run yet."""
+def status_json(report: LoopReport) -> StatusJson:
+    """Return a report in its JSON form."""
     loop = report.loop
-    return {
-        "change": report.change,
-        "status": loop.status if loop else None,
-        "reason": loop.reason if loop else "",
-        "runner_alive": loop is not None and loop.running,
-        "phase": loop.phase if loop else None,
-        "capacity": loop.capacity if loop else None,
-        "state": loop,
-        "recent": report.recent,
-        "context": report.notes,
-    }
+    return StatusJson(
+        change=report.change,
+        status=loop.status if loop else None,
+        reason=loop.reason if loop else "",
+        runner_alive=loop is not None and loop.running,
+        phase=loop.phase if loop else None,
+        capacity=loop.capacity if loop else None,
+        state=loop,
+        recent=report.recent,
+        context=report.notes,
+    )
 
 
 def capacity_words(capacity: Capacity) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.carried import carried
 from spool.domain.gates.values import Proof
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
@@ -213,7 +214,7 @@ def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = N
 
 def summarized(loop: LoopSummary) -> LoopSummary:
     """Return only the summary part of a runner's state."""
-    return LoopSummary(**{name: getattr(loop, name) for name in LoopSummary.__struct_fields__})
+    return LoopSummary(**carried(loop, LoopSummary))
 
 
 def pick_latest(summaries: Sequence[LoopSummary]) -> LoopSummary | None:

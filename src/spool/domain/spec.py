@@ -1,12 +1,13 @@
 """The specification of a loop to start, as a value."""
 
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from spool.domain.criteria import Criterion
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
-from spool.domain.loop import SCHEMA, Door, state_path
+from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
 from spool.domain.verdict import Limits
 
@@ -104,4 +105,24 @@ def _limits(settings: Settings) -> Limits:
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
+    )
+
+
+def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
+    """Return the summary of a run that has only just started."""
+    return LoopSummary(
+        run_id=spec.run_id,
+        door=spec.door,
+        change=spec.change,
+        project=spec.root,
+        worktree=spec.root,
+        root=spec.root,
+        folder=spec.folder,
+        harness=spec.settings.harness,
+        model=spec.settings.model,
+        terminal=spec.terminal,
+        log=spec.log or None,
+        runner=runner,
+        started_at=now,
+        updated_at=now,
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from spool.domain.carried import carried
 from spool.domain.gates.values import GateResult, Proof
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
@@ -95,15 +96,7 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
-        return Outcome(
-            kind=self.outcome,
-            reason=self.reason,
-            exit_code=self.exit_code,
-            retry_after_s=self.retry_after_s,
-            resets_at=self.resets_at,
-            note=self.note,
-            refused=self.refused,
-        )
+        return Outcome(kind=self.outcome, **carried(self, Outcome))
 
 
 class LoopState(LoopSummary, frozen=True, kw_only=True):
@@ -159,16 +152,10 @@ def _base(earlier: LoopState | None) -> str:
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:
     """Return the record of an interrupted iteration: never a success, never lost."""
     return IterationRecord(
-        iteration=begun.iteration,
-        run_id=begun.run_id,
-        started_at=begun.started_at,
         ended_at=ended_at,
         duration_s=max(0.0, (ended_at - begun.started_at).total_seconds()),
-        harness=begun.harness,
-        model=begun.model,
         exit_code=None,
         outcome=OutcomeKind.INTERRUPTED,
         reason=reason,
-        story_id=begun.story_id,
-        attempt=begun.attempt,
+        **carried(begun, IterationRecord),
     )

@@ -40,27 +40,21 @@ class Checks(Protocol):
 
     async def tree(self) -> str:
         """Record the working tree and return its name; empty without git."""
-        ...
 
     async def keep(self, tree: str) -> bool:
         """Protect a recorded tree until the loop is done; return whether it exists."""
-        ...
 
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""
-        ...
 
     async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
-        ...
 
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         """Return the run of a gate on a tree, if it is remembered."""
-        ...
 
     def remember(self, gate: GateSpec, tree: str, run: GateRun) -> None:
         """Remember the run of a gate on a tree, for later runs of the loop too."""
-        ...
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):

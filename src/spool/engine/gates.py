@@ -16,7 +16,6 @@ class Gate(Protocol):
 
     async def check(self) -> GateResult:
         """Run the check and return its result."""
-        ...
 
 
 async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:

@@ -12,13 +12,7 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from spool.domain.events import (
-    IterationStarted,
-    RunStarted,
-    StopRequested,
-    Waiting,
-    Warned,
-)
+from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.gates.values import refusal
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind

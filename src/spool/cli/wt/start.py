@@ -68,7 +68,6 @@ _LIMIT_OPTIONS = (
 @together(_LIMIT_OPTIONS, GATE_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(_WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     """Start a loop in the worktree of a change, in a new terminal window.
 
@@ -99,7 +98,6 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
     from spool.app.worktree_start import resumed_spec

@@ -8,11 +8,11 @@ import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CheckpointError, CommandFailed
-from spool.host.command import checked, run_command
+from spool.host.command import checked
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.git.repository import Repository, ask_git, git_environment, head_of
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
@@ -70,13 +70,7 @@ class GitWorktree:
         recording = await self._recorder.record()
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
-            head = await run_command(
-                ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD"],
-                directory=self._repository.top / name,
-                timeout_s=self._timeout_s,
-                env=git_environment(),
-            )
-            heads[name] = head.text
+            heads[name] = await head_of(self._repository.top / name, timeout_s=self._timeout_s)
         return _Mark(tree=recording.tree, heads=heads)
 
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:

@@ -106,6 +106,8 @@ class Gatekeeper:
         self._emit = emit
         self._clock = clock
         self._starting: Starting = lambda _: None
+        self._refused = Verified()
+        """The last claim that was refused."""
         self._ran: dict[str, GateRun] = {}
         """Gates that ran as a criterion, right before the claim."""
         self._baselines: dict[tuple[str, str], GateRun] = {}
@@ -140,12 +142,17 @@ class Gatekeeper:
         tree = await self._checks.tree()
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
         attempt = Attempt(claim.base, tree, changes, claim.named)
+        if tree and tree == self._refused.tree:  # the same work again
+            return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
         results = await self._judged(claim, attempt)
         left = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
         if refusal(results) is None:
             await self._checks.keep(tree)
         seconds = self._clock.monotonic() - started
-        return Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
+        verified = Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
+        if verified.proof is Proof.REFUSED:
+            self._refused = verified
+        return verified
 
     async def run_criterion(self) -> int | None:
         """Run the command of a worktree loop and return its exit code; None if it timed out or cannot start."""

@@ -82,6 +82,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Consecutive iterations without progress."""
     base: str = ""
     """The recorded tree in which the loop, or the story, began; gates compare with it."""
+    changed: bool = False
+    """Whether any iteration of the loop changed files, or may have."""
     unverifiable: int = 0
     """Consecutive claims that could not be checked because a gate no longer starts."""
     leavings: tuple[str, ...] = ()

@@ -107,6 +107,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     checked_tree: str = ""
     leavings: tuple[str, ...] = ()
     progress: bool | None = None
+    changed_files: int | None = None
     used: Usage = Usage()
     """The total usage of all iterations of the loop."""
 

@@ -409,5 +409,6 @@ def _ended(record: IterationRecord, used: Usage) -> Ended:
         checked_tree=record.checked_tree,
         leavings=record.leavings,
         progress=record.progress,
+        changed_files=record.changed_files,
         used=used,
     )

@@ -14,6 +14,7 @@ class Hint(StrEnum):
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    GATES = "gates"
 
 
 class SpoolError(Exception):

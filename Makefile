@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
+LOOPS := $(or $(SPOOL_LOOPS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-loops)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast agents runners transcripts schemas picture bench lock clean
+.PHONY: demo test check fast agents runners transcripts schemas picture bench bench-gates loops lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -43,6 +44,14 @@ picture: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+
+# Install the other loops that bench-gates compares with.
+loops:
+	PYTHON="$(PYTHON)" requirements/loops/install "$(LOOPS)"
+
+# Seeded bugs and scripted agents, with and without gates, and with other loops; writes bench/RESULTS-gates.md.
+bench-gates: $(READY) loops
+	$(BIN)/python -m bench.gates --write
 
 # requirements/dev.txt pins the test dependencies; `make lock` updates it.
 $(READY): pyproject.toml requirements/dev.txt

@@ -37,6 +37,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     model: bool
     resume: bool
     json: bool
+    tokens: bool
     cost: bool
     allow_all: bool
     install: str
@@ -125,6 +126,7 @@ def _row(name: str, settings: Settings) -> AgentRow:
         model=traits.model,
         resume=traits.resume,
         json=traits.json,
+        tokens=traits.tokens,
         cost=traits.cost,
         allow_all=traits.allow_all,
         install=traits.install,

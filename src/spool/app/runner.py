@@ -24,7 +24,7 @@ from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Harness, Ports, Store
+from spool.engine.ports import Emit, Harness, Ledger, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
@@ -38,6 +38,7 @@ from spool.host.state.lock import Holder, held
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.registry import this_machine
 from spool.host.state.specs import keep_spec
+from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
 from spool.host.terminals import NONE, TMUX
 from spool.sources.project import Project
@@ -198,12 +199,25 @@ class _Run:
         )
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
-        ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
+        ports = Ports(
+            agents=room.host,
+            store=store,
+            emit=room.emit,
+            worktree=worktree,
+            clock=self._clock,
+            ledger=self._ledger(room.state),
+        )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged)
+
+    def _ledger(self, state: LoopState) -> Ledger:
+        if not self._spec.listed:
+            return Unkept()
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
-            self._warnings.append(f"changes are not counted: {repository.why}")
+            measured = " and progress is not measured" if self._spec.limits.stall else ""
+            self._warnings.append(f"changes are not counted{measured}: {repository.why}")
         for warning in self._warnings:
             emit(Warned(message=warning))
 

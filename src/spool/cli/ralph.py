@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from spool.cli.budget_options import BUDGET_OPTIONS, STALL_OPTION
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
     LOOK_OPTIONS,
@@ -51,7 +52,8 @@ _EXAMPLES = (
 @_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@STALL_OPTION
+@together(BUDGET_OPTIONS, TIME_OPTIONS, START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")

@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
     LOOK_OPTIONS,
@@ -40,12 +41,12 @@ _EXAMPLES = (
     "run",
     cls=GroupedCommand,
     examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 130 interrupted.",
+    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 out of budget, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@together(BUDGET_OPTIONS, TIME_OPTIONS, START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),

@@ -7,9 +7,10 @@ import click
 
 from spool.app.launch import in_background
 from spool.app.runner import run
-from spool.domain.loop import LoopSummary
+from spool.domain.loop import Door, LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
+from spool.views.continuing import continue_command, continue_hint
 from spool.views.select import observers_of
 
 
@@ -27,6 +28,10 @@ def run_here(spec: LoopSpec) -> int:
     if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
             click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
+    elif finish.limit and spec.again:
+        hint = continue_hint(finish.limit, in_worktree=spec.door is Door.WORKTREE)
+        with suppress(OSError):
+            click.echo(f"To continue: {hint}.\n  {continue_command(spec.again, finish.limit, spec.limits)}", err=True)
     return int(finish.exit_code)
 
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.budget import Limit
+from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
 
@@ -77,6 +79,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    seen: tuple[str, ...] = ()
+    """Hashes of recent trees; a tree that comes back is no progress."""
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None
     cost: float | None
     max_cost: float | None
+    max_duration_s: float | None = None
 
 
 class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +124,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the terminal output."""
     status: Status = Status.RUNNING
     reason: str = ""
+    limit: Limit | None = None
+    """The limit that ended the run, if raising it lets the loop continue."""
     phase: Phase | None = None
     phase_since: datetime | None = None
     waiting_until: datetime | None = None
@@ -130,6 +137,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     memory: PlanState = PlanState()
     usage: Usage = Usage()
     """The total usage of all iterations of this loop."""
+    receipt: Receipt = Receipt()
     runner: Runner
     started_at: datetime
     updated_at: datetime
@@ -165,6 +173,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
             max_tokens=self.limits.max_tokens or None,
             cost=self.usage.cost_usd,
             max_cost=self.limits.max_cost_usd or None,
+            max_duration_s=self.limits.max_duration_s or None,
         )
 
     def age_s(self, now: datetime) -> float:

@@ -7,6 +7,7 @@ import msgspec
 from spool.domain.criteria import Criterion, check_promise, exit_reason
 from spool.domain.gate import refusal
 from spool.domain.loop import SCHEMA, LoopSummary, Runner
+from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.verdict import Status
 
@@ -51,6 +52,8 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     """Iterations without progress after which the loop is stuck; 0 disables."""
     token_budget: int = 0
     cost_budget: float = 0.0
+    duration_budget_s: float = 0.0
+    """The time limit of a run, in seconds; 0 disables."""
     status: Status
     reason: str = ""
     terminal: str = ""
@@ -68,6 +71,7 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
     tokens: int | None = None
     cost: float | None = None
+    receipt: Receipt = Receipt()
     iterations: tuple[LoopIteration, ...] = ()
 
 
@@ -103,6 +107,7 @@ def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopF
         stall_iterations=loop.limits.stall,
         token_budget=loop.limits.max_tokens,
         cost_budget=loop.limits.max_cost_usd,
+        duration_budget_s=loop.limits.max_duration_s,
         status=loop.status,
         reason=loop.reason,
         terminal=loop.terminal,
@@ -118,5 +123,6 @@ def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopF
         ended_at=loop.ended_at,
         tokens=loop.usage.tokens,
         cost=loop.usage.cost_usd,
+        receipt=loop.receipt,
         iterations=iterations,
     )

@@ -1,10 +1,11 @@
 """The specification of a loop to start, as a value."""
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
-from spool.domain.criteria import Criterion
+from spool.domain.criteria import DEFAULT_STALL, Criterion
 from spool.domain.loop import SCHEMA, Door, state_path
 from spool.domain.settings import Settings
 from spool.domain.verdict import Limits
@@ -57,7 +58,12 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.settings
         match self.door:
             case Door.RUN:
-                return Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause)
+                return Limits(
+                    max_iterations=None,
+                    error_threshold=0,
+                    rate_limit_pause_s=settings.rate_limit_pause,
+                    **_budgets(settings),
+                )
             case Door.RALPH:
                 return _limits(settings)
             case Door.WORKTREE:
@@ -67,9 +73,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
                     _limits(settings),
                     min_iterations=1,
                     error_threshold=0 if manual else settings.error_threshold,
-                    stall=settings.stall_iterations,
-                    max_tokens=settings.max_tokens,
-                    max_cost_usd=settings.max_cost_usd,
+                    stall=DEFAULT_STALL if settings.stall_iterations is None else settings.stall_iterations,
                 )
 
 
@@ -81,4 +85,16 @@ def _limits(settings: Settings) -> Limits:
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
+        stall=settings.stall_iterations or 0,
+        **_budgets(settings),
     )
+
+
+def _budgets(settings: Settings) -> dict[str, Any]:
+    return {
+        "max_tokens": settings.max_tokens,
+        "max_cost_usd": settings.max_cost_usd,
+        "max_duration_s": settings.max_duration,
+        "max_tokens_per_day": settings.max_tokens_per_day,
+        "max_cost_per_day": settings.max_cost_per_day,
+    }

@@ -38,6 +38,7 @@ class Aider:
     traits = Traits(
         program="aider",
         install="pipx install aider-chat",
+        tokens=True,
         cost=True,
         allow_all=False,
         leavings=(".aider*", "*/.aider*"),

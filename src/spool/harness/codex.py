@@ -28,6 +28,7 @@ class Codex:
         program="codex",
         install="npm install -g @openai/codex",
         json=True,
+        tokens=True,
         resume=True,
         question_tool="request_user_input",
     )

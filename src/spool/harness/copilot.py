@@ -31,6 +31,7 @@ class Copilot:
         program="copilot",
         install="npm install -g @github/copilot",
         json=True,
+        tokens=True,
         resume=True,
         question_tool="ask_user",
     )

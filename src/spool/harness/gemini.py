@@ -31,6 +31,7 @@ class Gemini:
         program="gemini",
         install="npm install -g @google/gemini-cli",
         json=True,
+        tokens=True,
         resume=True,
         question_tool="ask_user",
     )

@@ -7,7 +7,18 @@ from typing import Any
 import msgspec
 
 from spool.domain.invocation import AgentRequest, Invocation, Traits
-from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import (
+    Denied,
+    Done,
+    ErrorKind,
+    Failure,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
 from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
 from spool.harness.trouble import failure, incomplete
@@ -26,7 +37,9 @@ class OpenCode:
         program="opencode",
         install="npm install -g opencode-ai",
         json=True,
+        tokens=True,
         cost=True,
+        usage_so_far=True,
         resume=True,
         question_tool="question",
     )
@@ -49,6 +62,7 @@ class OpenCode:
 
 class _Cache(msgspec.Struct):
     read: int = 0
+    write: int = 0
 
 
 class _Tokens(msgspec.Struct):
@@ -116,8 +130,11 @@ class _Events:
         if self._in_step:
             yield incomplete("the end of a step")
         if ending.json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
+            yield Done(content=self._text, usage=self._total, session=self._session)
+
+    @property
+    def _total(self) -> Usage:
+        return msgspec.structs.replace(self._usage, turns=self._turns)
 
     def _translate(self, event: _Event) -> Iterator[StreamEvent]:
         part = event.part or _Part()
@@ -132,6 +149,8 @@ class _Events:
             case "step_finish":
                 self._in_step = False
                 self._count(part)
+                if part.tokens is not None:
+                    yield UsageSoFar(usage=self._total)
             case "error":
                 self._in_step = False
                 yield _failure(event.error or _Error())
@@ -151,7 +170,7 @@ class _Events:
         self._turns += 1
         tokens = part.tokens or _Tokens()
         self._usage += Usage(
-            tokens_in=tokens.input,
+            tokens_in=tokens.input + tokens.cache.write,
             tokens_out=tokens.output + tokens.reasoning,
             tokens_cached=tokens.cache.read,
             cost_usd=part.cost,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.invocation import AgentRequest, Invocation, Traits
-from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage, UsageSoFar
 from spool.domain.text import one_line
 from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
@@ -32,7 +32,9 @@ class Pi:
         program="pi",
         install="npm install -g @mariozechner/pi-coding-agent",
         json=True,
+        tokens=True,
         cost=True,
+        usage_so_far=True,
         allow_all=False,
         resume=True,
     )
@@ -59,6 +61,7 @@ class _Tokens(msgspec.Struct):
     input: int = 0
     output: int = 0
     cacheRead: int = 0
+    cacheWrite: int = 0
     cost: _Cost = msgspec.field(default_factory=_Cost)
 
 
@@ -144,14 +147,17 @@ class _Events:
         elif ending.json and not self.over:
             yield incomplete("the end of its run")
         if ending.json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
+            yield Done(content=self._text, usage=self._total, session=self._session)
+
+    @property
+    def _total(self) -> Usage:
+        return msgspec.structs.replace(self._usage, turns=self._turns)
 
     def _message(self, message: _Message) -> Iterator[StreamEvent]:
         self._turns += 1
         tokens = message.usage or _Tokens()
         self._usage += Usage(
-            tokens_in=tokens.input,
+            tokens_in=tokens.input + tokens.cacheWrite,
             tokens_out=tokens.output,
             tokens_cached=tokens.cacheRead,
             cost_usd=tokens.cost.total,
@@ -164,6 +170,8 @@ class _Events:
         if text:
             self._text = text
             yield Message(text=text)
+        if message.usage is not None:
+            yield UsageSoFar(usage=self._total)
 
 
 def _status(message: str) -> int | None:

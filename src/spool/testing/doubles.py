@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.invocation import Invocation
 from spool.domain.state import Changes, IterationRecord, LoopState
+from spool.domain.stream import Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,6 +57,21 @@ class MemoryStore:
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history."""
         self.history.append(record)
+
+
+class MemoryLedger:
+    """The spending of a day, in memory."""
+
+    def __init__(self, spent: Usage | None = None) -> None:
+        self._spent = spent or Usage()
+
+    def add(self, record: IterationRecord) -> None:
+        """Add an iteration."""
+        self._spent += record.usage
+
+    def today(self) -> Usage:
+        """Return what was added, and what was spent before."""
+        return self._spent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,9 +176,9 @@ class FakeTree:
 
     async def changes(self, ignoring: Sequence[str]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
         """Return whether the content has changed since the last mark."""
-        changed = self.content != self._marked
-        self._marked = self.content
-        return Changes(count=int(changed), files=("content",) if changed else ())
+        before, self._marked = self._marked, self.content
+        changed = self.content != before
+        return Changes(count=int(changed), files=("content",) if changed else (), trees=(before, self.content))
 
     async def commit(self, message: str) -> str | None:
         """Remember a commit; None if there was nothing to commit."""

@@ -27,7 +27,7 @@ from spool.domain.events import (
     Warned,
 )
 from spool.domain.outcome import OutcomeKind
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
+from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, UsageSoFar
 from spool.domain.text import clean, one_line
 from spool.domain.verdict import Status
 from spool.views import words
@@ -189,7 +189,7 @@ class _Transcript:
             case Done():
                 if said.content and not self._repeats(said.content):
                     self.blocks += markdown(said.content)
-            case Message():
+            case Message() | UsageSoFar():
                 pass
             case _:
                 assert_never(said)

@@ -28,6 +28,7 @@ from spool.domain.events import (
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.views import words
+from spool.views.receipt import receipt_lines
 
 _ENCODE = msgspec.json.Encoder()
 
@@ -84,6 +85,8 @@ class PlainView:
             case StopRequested():
                 self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
             case RunEnded():
+                for line in receipt_lines(event.receipt) if event.receipt else ():
+                    self._line(f"--- {line}")
                 self._line(f"--- {words.over(event)}")
             case _:
                 pass

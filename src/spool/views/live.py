@@ -25,10 +25,22 @@ from spool.domain.events import (
     Warned,
 )
 from spool.domain.outcome import OutcomeKind
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import (
+    Denied,
+    Done,
+    Failure,
+    Message,
+    Retry,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
 from spool.domain.text import clean, one_line
 from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.receipt import receipt_lines
 
 _OPEN_LINE_LIMIT = 4_000
 _STORY_STYLE = {StoryDone: "bold green", Retrying: "bold yellow"}
@@ -48,7 +60,7 @@ class LiveView:
         self._open_line = ""
         self._doing = "starting"
         self._since = time.monotonic()
-        self._usage = Usage()
+        self._usage = self._running = Usage()
 
     def see(self, event: Event) -> None:
         """Print an event above the footer, which appears with the first one."""
@@ -68,6 +80,7 @@ class LiveView:
             case Error() if event.kept:
                 self._say(words.kept(event), "yellow")
             case IterationEnded(record=record):
+                self._usage, self._running = self._usage + record.usage, Usage()
                 good = record.outcome is OutcomeKind.COMPLETED
                 quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)
                 self._rule(words.ended(record), "bold green" if good else "bold" if quiet else "bold red")
@@ -83,6 +96,8 @@ class LiveView:
                 self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
             case RunEnded():
                 self._entitle(str(event.status))
+                for line in receipt_lines(event.receipt) if event.receipt else ():
+                    self._rule(line, "bold")
                 self._rule(words.over(event), "bold green" if event.status is Status.DONE else "bold red")
             case _:
                 pass
@@ -91,7 +106,7 @@ class LiveView:
     def tick(self) -> None:
         """Update the footer."""
         elapsed = words.duration(time.monotonic() - self._since)
-        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage)])
+        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage + self._running)])
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -109,8 +124,8 @@ class LiveView:
                 self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
-            case Done():
-                self._usage += said.usage
+            case UsageSoFar() | Done():
+                self._running = said.usage
             case _:
                 pass
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.loop_options import AGENT_OPTIONS, TIME_OPTIONS, together
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import flag_named
@@ -47,8 +48,7 @@ _LIMIT_OPTIONS = (
         metavar="N",
         help="Stop after N iterations without progress; 0 disables.  [default: 3; manual: 0]",
     ),
-    _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
-    _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
+    *BUDGET_OPTIONS,
     *TIME_OPTIONS,
 )
 

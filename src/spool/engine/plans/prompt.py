@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from spool.domain.change import Change
-from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress
+from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress, remembered
 from spool.domain.events import AgentEvent, Event, Warned
 from spool.domain.loop import PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
@@ -76,6 +76,7 @@ class PromptPlan:
         self._world = world
         self._head_before: str | None = None
         self._ticked_before = 0
+        self._seen: tuple[str, ...] = ()
 
     async def resume(self, memory: PlanState) -> PlanState:
         """Reset the idle count: limits count per run."""
@@ -97,6 +98,7 @@ class PromptPlan:
         if self._world.heads is not None:
             self._head_before = await self._warning(self._world.heads.head())
             self._ticked_before = _ticked(change)
+            self._seen = memory.seen
         return build_ralph_prompt(
             RalphPrompt(
                 iteration=place.iteration,
@@ -108,6 +110,7 @@ class PromptPlan:
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
                 refusal=memory.refusal,
+                idle=memory.idle if memory.idle == self.limits.stall - 1 else 0,
                 question_tool=self._world.question_tool,
             ),
             ending=ending(self._aim),
@@ -145,15 +148,18 @@ class PromptPlan:
         if changes and changed:
             changed -= sum(name in self._aim.own_files for name in changes.files)
         ticked = _ticked(await self._world.read_change()) - self._ticked_before
-        return Findings(
-            commits=commits, progress=is_progress(Seen(head_moved=moved, changed_files=changed, ticked=ticked))
-        )
+        before, after_tree = changes.trees if changes and changes.trees else ("", "")
+        came_back = before != after_tree and after_tree in self._seen
+        seen = Seen(head_moved=moved, changed_files=changed, ticked=ticked, came_back=came_back)
+        return Findings(commits=commits, progress=is_progress(seen))
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the criterion and the limits."""
         if ended.outcome.kind not in UNSEEN:
-            idle = memory.idle + 1 if ended.progress is False else 0
-            memory = msgspec.structs.replace(memory, idle=idle, refusal=self._refusal(ended.outcome))
+            memory = msgspec.structs.replace(memory, refusal=self._refusal(ended.outcome))
+            if ended.progress is not None:
+                idle = 0 if ended.progress else memory.idle + 1
+                memory = msgspec.structs.replace(memory, idle=idle, seen=remembered(memory.seen, ended.trees))
         promised = self._aim.criterion is Criterion.PROMISE and ended.outcome.kind is OutcomeKind.COMPLETED
         done = "the agent kept its promise" if promised else ended.gates[-1].why if ended.accepted else ""
         verdict = judge_prompt(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from spool.domain.budget import Exceeded
+from spool.domain.budget import Exceeded, Limit
 from spool.domain.events import Warned
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
@@ -68,6 +68,8 @@ class Transcript:
         self.rate_limited_retry_s: float | None = None
         self.denied: list[str] = []
         self.reader_closed = False
+        self.over = False
+        """Whether the agent has reported its end."""
 
     def feed(self, chunk: bytes) -> None:
         """Decode the next chunk of output."""
@@ -120,6 +122,7 @@ class Transcript:
             case UsageSoFar():
                 self.usage = event.usage
             case Done():
+                self.over = True
                 if event.usage != Usage():  # one that failed may report none at its end
                     self.usage = event.usage
                 self.session = event.session
@@ -181,9 +184,14 @@ class BudgetWatch:
         self.found: Exceeded | None = None
 
     def verdict(self, transcript: Transcript) -> StopCause | None:
-        """Return why the agent must stop now, or None. One that has just promised may exit by itself."""
+        """Return why the agent must stop now, or None.
+
+        One that has just promised may exit by itself, and one that has reported its end spends only time.
+        """
         self.found = self._exceeded(transcript.usage)
-        return StopCause.BUDGET if self.found and not transcript.promised else None
+        if self.found is None or transcript.promised or (transcript.over and self.found.limit is not Limit.DURATION):
+            return None
+        return StopCause.BUDGET
 
 
 class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,10 +64,13 @@ class MemoryLedger:
 
     def __init__(self, spent: Usage | None = None) -> None:
         self._spent = spent or Usage()
+        self.added: set[tuple[str, int]] = set()
 
     def add(self, record: IterationRecord) -> None:
-        """Add an iteration."""
-        self._spent += record.usage
+        """Add an iteration, once."""
+        if (record.run_id, record.iteration) not in self.added:
+            self.added.add((record.run_id, record.iteration))
+            self._spent += record.usage
 
     def today(self) -> Usage:
         """Return what was added, and what was spent before."""

@@ -1,49 +1,46 @@
 """Words how to continue a loop that a limit has ended."""
 
+import math
 import shlex
-from typing import Any
 
 from spool.domain.budget import Limit
-from spool.domain.verdict import Limits
+from spool.domain.loop import Door, LoopSummary
 
-_FLAGS = {
-    Limit.TOKENS: ("--max-tokens", "max_tokens"),
-    Limit.COST: ("--max-cost", "max_cost_usd"),
-}
 _WORDS = {
-    Limit.TOKENS: "continue with a higher --max-tokens",
-    Limit.COST: "continue with a higher --max-cost",
+    Limit.TOKENS: "raise --max-tokens to continue",
+    Limit.COST: "raise --max-cost to continue",
     Limit.DURATION: "run it again to continue; the time starts over",
     Limit.TOKENS_PER_DAY: "continue tomorrow, or raise max_tokens_per_day in your own config.toml",
     Limit.COST_PER_DAY: "continue tomorrow, or raise max_cost_per_day in your own config.toml",
-    Limit.STALL: "add a note with --add-context, then run it again to continue",
+    Limit.STALL: "add a note with --add-context, then run it again",
 }
-_STALLED_WORKTREE = "look at its log, then continue with: wt-loop resume"
+_STALLED_WORKTREE = "see its log, then continue with wt-loop resume"
 
 
-def continue_hint(limit: Limit | None, *, in_worktree: bool = False) -> str:
-    """Return how to continue, in words; an empty string if no such limit ended the loop."""
-    if limit is Limit.STALL and in_worktree:
+def continue_hint(loop: LoopSummary) -> str:
+    """Return how to continue a loop, in words; an empty string if no such limit ended it."""
+    if loop.limit is Limit.STALL and loop.door is Door.WORKTREE:
         return _STALLED_WORKTREE
-    return _WORDS[limit] if limit else ""
+    return _WORDS[loop.limit] if loop.limit else ""
 
 
-def continue_command(again: str, limit: Limit, limits: Limits) -> str:
-    """Return the command that continues a loop, with twice the budget that is used up."""
-    if limit not in _FLAGS:
-        return again
-    flag, name = _FLAGS[limit]
-    return f"{_without(flag, again)} {flag} {_doubled(getattr(limits, name))}"
-
-
-def _doubled(budget: Any) -> str:
-    return f"{2 * budget:g}" if isinstance(budget, float) else str(2 * budget)
-
-
-def _without(flag: str, command: str) -> str:
-    """Return a command line without a flag and its value."""
-    words = [word for word in shlex.split(command) if not word.startswith(f"{flag}=")]
-    while flag in words:
-        place = words.index(flag)
-        del words[place : place + 2]
+def continue_command(again: str, loop: LoopSummary) -> str:
+    """Return the command that continues a loop, with as much budget again and with the work of its story."""
+    words = shlex.split(again)
+    if loop.limit is Limit.COST:
+        cents = math.ceil(100 * ((loop.usage.cost_usd or 0.0) + loop.limits.max_cost_usd))
+        words = _with(words, "--max-cost", f"{cents / 100:.2f}")
+    if loop.limit is Limit.TOKENS:
+        words = _with(words, "--max-tokens", str((loop.usage.tokens or 0) + loop.limits.max_tokens))
+    if loop.door is Door.RUN:
+        words = _with(words, "--on-resume", "keep")
     return shlex.join(words)
+
+
+def _with(words: list[str], flag: str, value: str) -> list[str]:
+    """Return the words of a command with a flag set to a value, whatever it was before."""
+    kept = [word for word in words if not word.startswith(f"{flag}=")]
+    while flag in kept:
+        place = kept.index(flag)
+        del kept[place : place + 2]
+    return [*kept, flag, value]

@@ -146,7 +146,7 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
 
 def _status_line(loop: LoopSummary) -> str:
     status = click.style(loop.status, fg=_COLOURS[loop.status], bold=True) if coloured() else str(loop.status)
-    hint = continue_hint(loop.limit, in_worktree=loop.door is Door.WORKTREE)
+    hint = continue_hint(loop)
     return f"Status    {status}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
 
 

@@ -150,7 +150,7 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return seconds(raw)
         if _TYPES[name] is bool:
             return _switch(raw)
-        if _TYPES[name] is int:
+        if raw is not None and _TYPES[name] in (int, int | None):
             return _whole(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:

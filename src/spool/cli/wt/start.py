@@ -101,7 +101,10 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
-    """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
+    """Continue a loop that has ended, with its original settings unless overridden.
+
+    Limits on iterations, errors and time start over; what was spent stays counted.
+    """
     from spool.app.worktree_start import resumed_spec
     from spool.app.worktrees import locate
 

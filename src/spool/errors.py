@@ -17,6 +17,7 @@ class Hint(StrEnum):
     OWN_SETTINGS = "own_settings"
     PRICES = "prices"
     LIMIT_TIME = "limit_time"
+    GATES = "gates"
 
 
 class SpoolError(Exception):
@@ -91,3 +92,7 @@ class AgentHostError(SpoolError):
 
 class CheckpointError(SpoolError):
     """A checkpoint or a discarded attempt is not there, or cannot be brought back."""
+
+
+class ResultsError(SpoolError):
+    """A runner's test results are refused: too large, or XML that declares entities."""

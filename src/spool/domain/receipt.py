@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spool.domain.gates.values import Proof
 from spool.domain.stream import Usage
 
 if TYPE_CHECKING:  # a loop's summary holds a receipt, and an iteration's record stands above both
@@ -30,8 +31,8 @@ class StoryReceipt(msgspec.Struct, frozen=True, kw_only=True):
     gates_s: float = 0.0
     usage: Usage = Usage()
     done: bool = False
-    proved: bool | None = None
-    """Whether its completion is proved; None if nothing was to prove."""
+    proved: bool = False
+    """Whether the gates proved that it is done."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         """The time of the agent, the gates and the waits together."""
         return self.agent_s + self.gates_s + self.waits_s
 
-    def with_iteration(self, record: "IterationRecord", *, accepted: bool, proved: bool | None = None) -> "Receipt":
+    def with_iteration(self, record: "IterationRecord", *, accepted: bool) -> "Receipt":
         """Add an iteration; `accepted` means that it finished its story."""
         usage = record.usage
         added = msgspec.structs.replace(
@@ -65,7 +66,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
             gates_s=round(self.gates_s + record.gates_s, 3),
             usage=self.usage + usage,
             unpriced=self.unpriced + bool(usage.tokens and usage.cost_usd is None),
-            stories=_with_story(self.stories, record, accepted=accepted, proved=proved),
+            stories=_with_story(self.stories, record, accepted=accepted),
         )
         return _averaged(added)
 
@@ -75,7 +76,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _with_story(
-    stories: tuple[StoryReceipt, ...], record: "IterationRecord", *, accepted: bool, proved: bool | None
+    stories: tuple[StoryReceipt, ...], record: "IterationRecord", *, accepted: bool
 ) -> tuple[StoryReceipt, ...]:
     if record.story_id is None:
         return stories
@@ -87,7 +88,7 @@ def _with_story(
         gates_s=round(before.gates_s + record.gates_s, 3),
         usage=before.usage + record.usage,
         done=accepted,
-        proved=proved,
+        proved=accepted and record.proof is Proof.PROVED,
     )
     if before not in stories:
         return (*stories, story)
@@ -96,7 +97,7 @@ def _with_story(
 
 def _averaged(receipt: Receipt) -> Receipt:
     done = sum(story.done for story in receipt.stories)
-    proved = sum(story.proved is True for story in receipt.stories)
+    proved = sum(story.proved for story in receipt.stories)
     return msgspec.structs.replace(
         receipt,
         per_iteration=_rate(receipt, receipt.iterations),

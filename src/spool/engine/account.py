@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, Warned
+from spool.domain.gates.values import Proof
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord, LoopState, interrupted_record
@@ -27,6 +28,7 @@ class Account:
         now = self._ports.clock.now()
         if changed.get("phase", self.state.phase) is not self.state.phase:
             changed.setdefault("waiting_until", None)
+            changed.setdefault("checking", "")
             changed["phase_since"] = now
         self.state = msgspec.structs.replace(self.state, updated_at=now, **changed)
         self._ports.store.save(self.state)
@@ -46,7 +48,7 @@ class Account:
     def count_iteration(self, record: IterationRecord, memory: PlanState) -> None:
         """Save what an iteration has taken, after history and journal have it."""
         try:
-            self._ports.ledger.add(record)
+            self._ports.expenses.add(record)
         except SpoolError as error:
             self.warn(error)
         receipt = self.state.receipt.with_iteration(record, accepted=memory.due is Due.ACCEPT)
@@ -57,12 +59,13 @@ class Account:
         """Add a wait to the receipt."""
         self.state = msgspec.structs.replace(self.state, receipt=self.state.receipt.with_wait(seconds))
 
-    def end_run(self, finish: Finish, *, iterations: int, kept: str = "") -> None:
+    def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
         now = self._ports.clock.now()
         self.save(status=finish.status, reason=finish.reason, limit=finish.limit, phase=Phase.ENDED, ended_at=now)
         if finish.status is Status.DONE:
-            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage))
+            proof = self.state.memory.proof or Proof.WORD
+            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage, proof=proof, evidence=evidence))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
             story = self.state.story
             self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))

@@ -4,22 +4,22 @@ from spool.domain.budget import Budgets, Concern, Exceeded, concern_about, conce
 from spool.domain.prices import Price
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Usage
-from spool.engine.ports import Clock, Harness, Ledger
+from spool.engine.ports import Clock, Expenses, Harness
 
 
 class Spending:
     """The budgets of one run and what is used of them."""
 
-    def __init__(self, budgets: Budgets, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, budgets: Budgets, expenses: Expenses, clock: Clock) -> None:
         self._budgets = budgets
-        self._ledger = ledger
+        self._expenses = expenses
         self._clock = clock
         self._began = clock.monotonic()  # a machine that sleeps, or a clock that is set, uses up no time
         self._said = False
 
     def exceeded(self, used: Usage, so_far: Usage = Usage()) -> Exceeded | None:  # noqa: B008 - a frozen value
         """Return the budget that is used up, if any; `so_far` is the usage of the running agent."""
-        today = self._ledger.today() + so_far if self._budgets.of_day else Usage()
+        today = self._expenses.today() + so_far if self._budgets.of_day else Usage()
         return exceeded(self._budgets, used + so_far, run_s=self._run_s, today=today)
 
     def at_most(self, seconds: float) -> float:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.domain.gates.boxes import Ledger
 from spool.domain.invocation import Invocation
 from spool.domain.state import Changes, IterationRecord, LoopState
 from spool.domain.stream import Usage
+from spool.engine.task_book import TaskBook
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -60,6 +62,20 @@ class MemoryStore:
 
 
 class MemoryLedger:
+    """The boxes of a change, in memory."""
+
+    def __init__(self) -> None:
+        self.saved = Ledger()
+
+    def book(self) -> TaskBook:
+        """Return a book that keeps its ledger here."""
+        return TaskBook(lambda: self.saved, self._save)
+
+    def _save(self, ledger: Ledger) -> None:
+        self.saved = ledger
+
+
+class MemoryExpenses:
     """The spending of a day, in memory."""
 
     def __init__(self, spent: Usage | None = None) -> None:
@@ -183,7 +199,7 @@ class FakeTree:
         changed = self.content != before
         return Changes(count=int(changed), files=("content",) if changed else (), trees=(before, self.content))
 
-    async def commit(self, message: str) -> str | None:
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002
         """Remember a commit; None if there was nothing to commit."""
         if self.content == self._committed:
             return None

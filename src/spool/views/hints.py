@@ -14,6 +14,7 @@ _WORDS = {
     Hint.OWN_SETTINGS: "set it in your own config.toml; spool config shows its path",
     Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
+    Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
 }
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.receipt import Rate, Receipt
 from spool.domain.state import IterationRecord
@@ -9,14 +10,16 @@ from spool.domain.stream import Usage
 from spool.testing.doubles import START
 from spool.views.receipt import receipt_lines
 
+NOTHING = Usage()
 
-def record(usage: Usage = Usage(), *, story: str | None = None, agent_s: float = 60.0) -> IterationRecord:  # noqa: B008
+
+def record(usage: Usage = NOTHING, *, story: str | None = None, proof: Proof | None = None) -> IterationRecord:
     return IterationRecord(
         iteration=1,
         run_id="r",
         started_at=START,
         ended_at=START,
-        duration_s=agent_s,
+        duration_s=60.0,
         harness="codex",
         model=None,
         exit_code=0,
@@ -24,6 +27,7 @@ def record(usage: Usage = Usage(), *, story: str | None = None, agent_s: float =
         usage=usage,
         story_id=story,
         gates_s=10.0,
+        proof=proof,
     )
 
 
@@ -49,8 +53,8 @@ def test_a_story_is_the_sum_of_its_attempts_and_failed_ones_count() -> None:
 
 
 def test_a_proved_story_has_its_own_average() -> None:
-    receipt = Receipt().with_iteration(record(KNOWN, story="1"), accepted=True, proved=True)
-    receipt = receipt.with_iteration(record(KNOWN, story="2"), accepted=True, proved=False)
+    receipt = Receipt().with_iteration(record(KNOWN, story="1", proof=Proof.PROVED), accepted=True)
+    receipt = receipt.with_iteration(record(KNOWN, story="2", proof=Proof.UNBROKEN), accepted=True)
     assert receipt.per_story == Rate(seconds=70.0, tokens=1_000.0, cost_usd=0.5)
     assert receipt.per_proved_story == Rate(seconds=140.0, tokens=2_000.0, cost_usd=1.0)
 

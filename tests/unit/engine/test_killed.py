@@ -15,7 +15,7 @@ import pytest
 from spool.domain.events import Event, StoryProgress
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
-from spool.testing.doubles import MemoryLedger, MemoryStore, Said
+from spool.testing.doubles import MemoryExpenses, MemoryStore, Said
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import COMPLETE, Stories
 
@@ -35,16 +35,16 @@ class Mortal:
         self.stories = Stories(commits=True)
         self.left: int | None = None
         self.steps = 0
-        self.ledger = MemoryLedger()
-        self.stories.stage.ledger = self.ledger
+        self.expenses = MemoryExpenses()
+        self.stories.stage.expenses = self.expenses
         stage, checkpoints, tree = self.stories.stage, self.stories.checkpoints, self.stories.tree
         self._dies(stage.store, "save", "append")
         self._dies(stage, "emit")
-        self._dies(self.ledger, "add")
+        self._dies(self.expenses, "add")
         self._dies_in(checkpoints, "save", "revert", "drop")
         self._dies_in(tree, "commit")
 
-    def _dies(self, target: Stage | MemoryStore | MemoryLedger, *names: str) -> None:
+    def _dies(self, target: Stage | MemoryStore | MemoryExpenses, *names: str) -> None:
         for name in names:
             setattr(target, name, self._before(getattr(target, name)))
 
@@ -52,9 +52,9 @@ class Mortal:
         for name in names:
             work = getattr(target, name)
 
-            async def mortal(*args: Any, work: Callable[..., Any] = work) -> Any:
+            async def mortal(*args: Any, work: Callable[..., Any] = work, **named: Any) -> Any:
                 self._step()
-                return await work(*args)
+                return await work(*args, **named)
 
             setattr(target, name, mortal)
 
@@ -111,13 +111,13 @@ def check(mortal: Mortal, played: Played) -> None:
     assert judged == EXPECTED
     receipt = played.state.receipt
     assert (receipt.iterations, [story.done for story in receipt.stories]) == (len(played.history), [True, True])
-    assert mortal.ledger.added == {(record.run_id, record.iteration) for record in played.history}
+    assert mortal.expenses.added == {(record.run_id, record.iteration) for record in played.history}
     for prompt in played.prompts:
         found = ATTEMPT.search(prompt)
         assert found is not None
         attempt = (found[1], int(found[2]))
         assert ("> the tests are red" in prompt) is (attempt == ("1", 2))
-        assert ("You said COMPLETE, but these tasks are open: 2.1" in prompt) is (attempt == ("2", 2))
+        assert ("You said that the work is done, but these tasks are open: 2.1" in prompt) is (attempt == ("2", 2))
     assert no_story_is_done_twice(played.events)
 
 

@@ -10,7 +10,7 @@ from spool.domain.events import RunEnded, Waiting, Warned
 from spool.domain.stream import Usage
 from spool.domain.verdict import ExitCode, Limits, Status
 from spool.engine.plans.prompt import Aim, PromptPlan
-from spool.testing.doubles import FakeTree, MemoryLedger, Said, says
+from spool.testing.doubles import FakeTree, MemoryExpenses, Said, says
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import prompt_plan
 
@@ -62,7 +62,7 @@ def test_a_pause_is_cut_at_the_time_limit() -> None:
 
 
 def test_what_other_loops_spent_today_counts() -> None:
-    stage = Stage(ledger=MemoryLedger(Usage(cost_usd=1.0)))
+    stage = Stage(expenses=MemoryExpenses(Usage(cost_usd=1.0)))
     played = loop(Limits(max_cost_per_day=1.0), says("Working."), stage=stage)
     assert (played.history, played.finish.limit) == ((), Limit.COST_PER_DAY)
 

@@ -107,7 +107,6 @@ def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopF
         state=loop.folder,
         tokens=loop.usage.tokens,
         cost=loop.usage.cost_usd,
-        receipt=loop.receipt,
         iterations=iterations,
         **same,
     )

@@ -245,7 +245,7 @@ class Gatekeeper:
         run = self._ran.pop(gate.name, None) or await self._run(gate, "claim", tree)
         finding = weigh(run, measure)
         wavering: frozenset[str] = frozenset()
-        if not finding.green and run.exit_code is not None:
+        if not finding.green and run.exit_code is not None and not run.changed:
             again = await self._run(gate, "again", tree)
             second = weigh(again, measure)
             if second.green and not strict:

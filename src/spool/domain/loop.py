@@ -82,6 +82,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Consecutive iterations without progress."""
     base: str = ""
     """The recorded tree in which the loop, or the story, began; gates compare with it."""
+    left: str = ""
+    """The recorded tree at the end of the last run; what differs from it later is a person's."""
     changed: bool = False
     """Whether any iteration of the loop changed files, or may have."""
     unverifiable: int = 0

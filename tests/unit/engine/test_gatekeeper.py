@@ -32,6 +32,7 @@ class FakeChecks:
 
     def __init__(self, changes: Mapping[str, str], **runs: list[GateRun]) -> None:
         self.now = "base"
+        self.hidden: tuple[str, ...] = ()
         self._changes = dict(changes)
         self._runs = runs
         self.memory: dict[tuple[str, str], GateRun] = {}
@@ -46,10 +47,19 @@ class FakeChecks:
     async def changes(self, before: str, after: str) -> dict[str, str]:
         return {} if before == after else self._changes
 
+    async def overlaid(self, tree: Tree) -> str:
+        return f"{tree.name}+{tree.other}"
+
     async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         self.trees.append((purpose, tree))
         runs = self._runs[purpose]
         return runs.pop(0) if len(runs) > 1 else runs[0]
+
+    async def note_ignored(self, tree: str) -> None:
+        pass
+
+    async def newly_ignored(self, tree: str) -> tuple[str, ...]:
+        return self.hidden
 
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         return self.memory.get((gate.name, tree))
@@ -65,7 +75,7 @@ class Keeping:
         self,
         checks: FakeChecks,
         *gates: GateSpec,
-        policy: GatePolicy = GatePolicy(),
+        policy: GatePolicy = TOLERANT,
         built_in: tuple[GateResult, ...] = (),
     ) -> None:
         self.checks = checks
@@ -75,7 +85,7 @@ class Keeping:
 
     def claim(self, *, named: str = "", final: bool = True) -> Verified:
         async def claimed() -> Verified:
-            base = await self.keeper.open("", lambda _: None)
+            base = await self.keeper.open("", "", lambda _: None)
             self.checks.now = "work"
             claim = Claim(base=base, own=("changes/",), named=named, final=final)
             return await self.keeper.check(claim, lambda _: None)
@@ -265,3 +275,23 @@ def test_the_same_work_is_refused_at_once_when_it_is_claimed_again() -> None:
     claim = Claim(base="base", own=(), final=True)
     assert asyncio.run(keeping.keeper.check(claim, lambda _: None)).proof is Proof.REFUSED
     assert len(keeping.purposes) == before
+
+
+def test_what_a_person_edits_between_two_runs_is_part_of_the_base() -> None:
+    keeping = Keeping(FakeChecks(EDITED, baseline=[GREEN]))
+    assert asyncio.run(keeping.keeper.open("old", "left", lambda _: None)) == "old+base"
+
+
+@pytest.mark.parametrize(
+    ("origin", "proof"), [(GREEN, Proof.REFUSED), (RED, Proof.UNBROKEN)], ids=["works clean", "needs ignored files"]
+)
+def test_work_that_passes_only_beside_ignored_files_is_refused(origin: GateRun, proof: Proof) -> None:
+    checks = FakeChecks(SOURCE, baseline=[GREEN], claim=[GREEN], control=[RED, origin])
+    checks.hidden = ("conftest.py",)
+    assert Keeping(checks).claim().proof is proof
+
+
+def test_caches_are_not_hidden_files() -> None:
+    checks = FakeChecks(SOURCE, baseline=[GREEN], claim=[GREEN])
+    checks.hidden = ("__pycache__/", ".pytest_cache/", "src/a.pyc", ".mypy_cache/")
+    assert Keeping(checks).claim().proof is Proof.UNBROKEN

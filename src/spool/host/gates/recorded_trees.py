@@ -14,7 +14,7 @@ from spool.host.command import run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import Pins
 from spool.host.git.checkpoints.shadow import TREES
-from spool.host.git.difference import copy_out
+from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.repository import Repository, ask_git
 from spool.host.state.files import make_folder
 from spool.host.state.places import user_cache
@@ -35,6 +35,7 @@ class RecordedTrees:
         self._pins = Pins(self._shadow.git, self._shadow.git, TREES)
         self._timeout_s = timeout_s
         self._opened = False
+        self._ignored: list[bytes] = []
 
     @property
     def top(self) -> Path:
@@ -43,7 +44,13 @@ class RecordedTrees:
 
     async def record(self) -> str:
         """Record the working tree and return its name."""
-        return (await self._recorder.record()).tree
+        recording = await self._recorder.record()
+        self._ignored = recording.ignored
+        return recording.tree
+
+    def ignored(self) -> dict[str, str]:
+        """Return the ignored files of the last recording, each with its stamp; a folder with a slash stands for all."""
+        return {name.decode("utf-8", "replace"): _stamp(self.top, name) for name in self._ignored}
 
     async def keep(self, tree: str) -> bool:
         """Protect a tree from `git gc`; the first one of a run replaces those of earlier runs."""
@@ -62,6 +69,20 @@ class RecordedTrees:
         """Return the paths that differ between two trees, each with git's letter for how."""
         answer = await self._shadow.names("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, after)
         return {os.fsdecode(path): how.decode() for how, path in zip(answer[::2], answer[1::2], strict=True)}
+
+    async def overlaid(self, tree: Tree) -> str:
+        """Record a tree with some of its paths as they are in another one, and return its name."""
+        entries = {}
+        for line in await self._shadow.names("ls-tree", "-r", "-z", "--full-tree", tree.other):
+            about, _, name = line.partition(b"\t")
+            entries[os.fsdecode(name)] = about.split()
+        nothing = [b"0", b"", b"0" * len(tree.name)]
+        lines = [
+            b"%b %b\t%b" % (mode, oid, os.fsencode(path))
+            for path in tree.paths
+            for mode, _, oid in [entries.get(path, nothing)]
+        ]
+        return await write_overlaid(self._repository, tree.name, b"\0".join(lines) + b"\0", timeout_s=self._timeout_s)
 
     async def tracked(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Return those of some paths that the user's git tracks."""
@@ -103,6 +124,17 @@ class RecordedTrees:
         words = ["git", "rev-parse", "--quiet", "--verify", "HEAD"]
         done = await run_command(words, directory=self._repository.top, timeout_s=self._timeout_s)
         return done.text or None
+
+
+def _stamp(top: Path, name: bytes) -> str:
+    """Return what changes when a file does; a folder's is empty, since caches change it all the time."""
+    if name.endswith(b"/"):
+        return ""
+    try:
+        found = (top / os.fsdecode(name)).lstat()
+    except OSError:
+        return "gone"
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
 
 
 def _remove(folder: Path, paths: Sequence[str]) -> None:

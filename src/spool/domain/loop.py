@@ -86,6 +86,10 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hashes of recent trees; a tree that comes back is no progress."""
     base: str = ""
     """The recorded tree in which the loop, or the story, began; gates compare with it."""
+    left: str = ""
+    """The recorded tree at the end of the last run; what differs from it later is a person's."""
+    changed: bool = False
+    """Whether any iteration of the loop changed files, or may have."""
     unverifiable: int = 0
     """Consecutive claims that could not be checked because a gate no longer starts."""
     leavings: tuple[str, ...] = ()

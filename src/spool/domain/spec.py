@@ -101,6 +101,18 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
                 )
 
 
+def missing_gates(spec: LoopSpec, earlier: LoopSpec) -> tuple[GateSpec, ...]:
+    """Return the gates of an earlier run that a spec does not have, by their names."""
+    names = {gate.name for gate in spec.settings.gates}
+    return tuple(gate for gate in earlier.settings.gates if gate.name not in names)
+
+
+def with_gates(spec: LoopSpec, gates: tuple[GateSpec, ...]) -> LoopSpec:
+    """Return a spec with more gates."""
+    settings = msgspec.structs.replace(spec.settings, gates=(*gates, *spec.settings.gates))
+    return msgspec.structs.replace(spec, settings=settings)
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         min_iterations=settings.min_iterations,

@@ -166,16 +166,18 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else PlanState(base=_base(earlier)),
+        memory=earlier.memory if earlier and kept else _starting(earlier),
         usage=earlier.usage if earlier else Usage(),
         receipt=earlier.receipt if earlier else Receipt(),
         in_flight=earlier.in_flight if earlier else None,
     )
 
 
-def _base(earlier: LoopState | None) -> str:
-    """Return the tree in which the loop began: that of the first run since it was last done."""
-    return earlier.memory.base if earlier is not None and earlier.status is not Status.DONE else ""
+def _starting(earlier: LoopState | None) -> PlanState:
+    """Return the memory with which limits start over: gates still measure from where the loop began."""
+    if earlier is None or earlier.status is Status.DONE:
+        return PlanState()
+    return PlanState(base=earlier.memory.base, left=earlier.memory.left)
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

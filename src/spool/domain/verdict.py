@@ -109,6 +109,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     leavings: tuple[str, ...] = ()
     progress: bool | None = None
     trees: tuple[str, ...] = ()
+    changed_files: int | None = None
     used: Usage = Usage()
     """The total usage of all iterations of the loop."""
 

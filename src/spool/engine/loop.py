@@ -154,10 +154,11 @@ class Loop:
         """Run the configured gates once before the first agent of this run."""
         if self._keeper is None:
             return None
-        base = await self._stop.obeyed(self._keeper.open(self._state.memory.base, self._checking))
+        memory = self._state.memory
+        base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
         if base is None:
             return self._stopped()
-        self._account.remember(msgspec.structs.replace(self._state.memory, base=base))
+        self._account.remember(msgspec.structs.replace(memory, base=base, left=""))
         return None
 
     def _checking(self, gate: str) -> None:
@@ -401,14 +402,16 @@ class Loop:
 
     async def _close(self, finish: Finish) -> None:
         """Let the plan clean up, warning on failure, then end the run."""
-        kept = evidence = ""
+        kept = evidence = left = ""
         try:
+            if self._keeper is not None:
+                left = await self._keeper.close()
             if finish.status is Status.DONE:
                 evidence = await self._plan.evidence(self._state.memory)
             kept = await self._plan.close(finish, self._state.memory)
         except (CommandError, ChangeError) as error:
             self._account.warn(error)
-        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence))
+        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence, left=left))
         self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
 
     def _report_stop(self) -> None:
@@ -425,5 +428,6 @@ def _ended(record: IterationRecord, used: Usage) -> Ended:
         leavings=record.leavings,
         progress=record.progress,
         trees=record.trees,
+        changed_files=record.changed_files,
         used=used,
     )

@@ -3,12 +3,21 @@
 from typing import NamedTuple
 
 from spool.domain import events
+from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
 from spool.views import words
 from spool.views.receipt import receipt_lines
 
 _OUTCOMES = {OutcomeKind.COMPLETED: "bold green", OutcomeKind.NO_PROMISE: "bold", OutcomeKind.INTERRUPTED: "bold"}
+PROOFS = {
+    Proof.PROVED: "bold bright_green",
+    Proof.UNBROKEN: "green",
+    Proof.WORD: "yellow",
+    Proof.REFUSED: "bold red",
+    Proof.UNVERIFIABLE: "bold magenta",
+}
+"""How each word of the gates looks; only what is proved is bright green."""
 _STORIES = {events.StoryDone: "bold green", events.Retrying: "bold yellow"}
 
 
@@ -33,6 +42,10 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
             head = Told("--- ", words.ended(record), _OUTCOMES.get(record.outcome, "bold red"))
             details = [words.why(record), *(words.vetoed(record) if verbose else ())]
             return [head, *(Told("    ", detail, "dim") for detail in details if detail)]
+        case events.GateStarted():
+            return [Told("--- ", words.checking(event), "cyan")]
+        case events.Complete(proof=proof) if proof is not None:
+            return [Told("--- ", words.proof(event), PROOFS[proof])]
         case events.Waiting():
             return [Told("--- ", words.waiting(event), "bold yellow")]
         case events.Warned():

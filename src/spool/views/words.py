@@ -1,6 +1,7 @@
 """Formats events and figures as text; all views use the same wording."""
 
 from spool.domain import events
+from spool.domain.gates.values import Proof
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
 from spool.domain.text import counted, one_line
@@ -111,6 +112,28 @@ def trouble(event: Retry | Denied | Failure) -> str:
             return one_line(f"denied: {event.tool} {event.summary}")
         case Failure():
             return one_line(f"error: {event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
+
+
+_PURPOSES = {
+    "baseline": "before the first agent",
+    "again": "again, since it was red",
+    "replay": "with the tests as they were",
+    "proof": "without the change",
+    "control": "in a fresh checkout",
+}
+
+
+def checking(event: events.GateStarted) -> str:
+    """Describe a gate that starts."""
+    purpose = _PURPOSES.get(event.purpose)
+    return one_line(f"checking: {event.gate}{f', {purpose}' if purpose else ''}")
+
+
+def proof(event: events.Complete) -> str:
+    """Say what the end of a loop rests on."""
+    if event.proof is Proof.WORD:
+        return one_line(f"done on the agent's word: {event.evidence}; --verify CMD checks", 400)
+    return one_line(f"{event.proof}: {event.evidence}", 400)
 
 
 def waiting(event: events.Waiting) -> str:

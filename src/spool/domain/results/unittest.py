@@ -11,7 +11,7 @@ from spool.domain.results.reader import Reader
 
 _RAN = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)\b.*$", re.MULTILINE)
 _MARK = re.compile(r"^Ran \d+ tests? in [\d.]+s$", re.MULTILINE)
-_TEST = re.compile(r"^ *(?P<method>\w+) \((?P<place>[\w.<>]+)\)(?: (?:\[.*?\]|\(.*?\)))*(?: \.\.\. (?P<rest>.*))?$")
+_TEST = re.compile(r"^ *(?P<method>\w+) \((?P<place>[\w.<>]+)\)(?: [\[(].*[\])])?(?: \.\.\. (?P<rest>.*))?$")
 _STATUS = re.compile(r"(?P<word>ok|FAIL|ERROR|skipped (?P<why>['\"].*['\"])|expected failure|unexpected success)$")
 _SECTION = re.compile(
     r"^={70}\n(?:FAIL|ERROR|UNEXPECTED SUCCESS): (.*)\n(?:(?!-{70}$).*\n)?(?:-{70}\n((?:(?!={70}$|-{70}$).*\n)*))?",

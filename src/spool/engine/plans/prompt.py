@@ -18,6 +18,7 @@ from spool.domain.state import Changes
 from spool.domain.story import parse_stories
 from spool.domain.stream import StreamEvent
 from spool.domain.tasks import parse_tasks
+from spool.domain.text import counted
 from spool.domain.verdict import (
     UNSEEN,
     Ended,
@@ -194,6 +195,7 @@ class PromptPlan:
                 memory,
                 refusal=refused.tell_agent if refused else self._refusal(ended.outcome),
                 unverifiable=memory.unverifiable + 1 if ended.proof is Proof.UNVERIFIABLE else 0,
+                changed=memory.changed or ended.changed_files != 0,
                 leavings=merged(memory.leavings, ended.leavings),
             )
             if ended.progress is not None:
@@ -242,8 +244,8 @@ class PromptPlan:
         if memory.evidence:
             return memory.evidence
         tasks = parse_tasks((await self._world.read_change()).tasks or "")
-        boxes = [f"{len(tasks.open)} of {len(tasks.tasks)} boxes are open"] if tasks.open else []
-        return ", ".join([*boxes, "nothing was checked"])
+        boxes = [f"{len(tasks.open)} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if tasks.open else []
+        return ", ".join([*boxes, *([] if memory.changed else ["nothing changed"]), "nothing checked"])
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
         """Return an empty string: there is nothing to clean up."""

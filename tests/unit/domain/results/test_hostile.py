@@ -147,3 +147,8 @@ def test_half_a_surrogate_pair_in_json_is_replaced() -> None:
     line = json.dumps({"id": "a::\ud800b", "when": "call", "outcome": "failed", "text": "\udfff"})
     results = readers.read({"pytest-1.jsonl": line.encode()}, b"")
     assert results is None or all(test.id.encode() for test in results.tests)
+
+
+def test_a_line_of_many_brackets_is_read_in_linear_time() -> None:
+    line = "test_a (m.T)" + " (a) [b]" * 5_000 + "!\n"
+    assert log(line + "Ran 1 test in 0.1s\n\nOK\n").total == 1

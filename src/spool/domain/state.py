@@ -177,7 +177,8 @@ def _starting(earlier: LoopState | None) -> PlanState:
     """Return the memory with which limits start over: gates still measure from where the loop began."""
     if earlier is None or earlier.status is Status.DONE:
         return PlanState()
-    return PlanState(base=earlier.memory.base, left=earlier.memory.left)
+    memory = earlier.memory
+    return PlanState(base=memory.base, left=memory.left, unaccepted=memory.unaccepted, refusal=memory.refusal)
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Literal
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -14,24 +15,45 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
 TABLES = "harnesses"
+_Value = TypeVar("_Value")
+
+
+class Guard(Enum):
+    """How far a repository's word counts."""
+
+    TRUST = "trust"
+    OWN = "own"
+
+
+Trusted = Annotated[_Value, Guard.TRUST]
+"""A setting that runs a program, widens permissions or reaches outside the tree.
+
+A repository's value for it counts only after the person has trusted it.
+"""
+Own = Annotated[_Value, Guard.OWN]
+"""A setting that a repository cannot set at all."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings with their defaults. Times are in seconds; 0 disables a limit."""
 
-    harness: str = "opencode"
+    harness: Trusted[str] = "opencode"
+    """The agent; a repository may name one that Spool knows without being trusted."""
     model: str | None = None
     min_iterations: int = 1
     max_iterations: int = 50
     completion_promise: str = "COMPLETE"
-    allow_all: bool = False
+    allow_all: Trusted[bool] = False
+    claude_as_root: Own[Literal["refuse", "pretend-sandbox"]] = "refuse"
+    """Whether to tell claude, which refuses allow_all as root outside a sandbox, that it is in one."""
     resume_agent: bool = False
     fail_fast: bool = False
-    auto_commit: bool = False
+    auto_commit: Trusted[bool] = False
+    """Whether to commit each iteration; that runs git's hooks."""
     stream: bool = True
     max_retries: int = 3
     on_resume: Literal["revert", "keep"] = "revert"
-    commit_stories: bool = False
+    commit_stories: Trusted[bool] = False
     large_file_mb: int = 100
     iteration_timeout: float = 7_200.0
     idle_timeout: float = 1_800.0
@@ -41,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
-    terminal: str | tuple[str, ...] = ""
+    terminal: Trusted[str | tuple[str, ...]] = ""
     """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
     keep_open: bool = True
@@ -50,11 +72,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_tokens: int = 0
     max_cost_usd: float = 0.0
     done_command_timeout: float = 900.0
-    worktree_copy: tuple[str, ...] = (".env*",)
+    worktree_copy: Trusted[tuple[str, ...]] = (".env*",)
     """Untracked files to copy into a new worktree."""
-    worktree_setup: str = ""
+    worktree_setup: Trusted[str] = ""
     """A command to run in a new worktree."""
-    harnesses: dict[str, dict[str, Any]] = {}
+    harnesses: Trusted[dict[str, dict[str, Any]]] = {}
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -63,6 +85,8 @@ class Layer(msgspec.Struct, frozen=True):
     origin: str
     """A file, or the flag or variable of a single setting; empty for a form on the screen."""
     values: Mapping[str, Any]
+    of_repository: bool = False
+    """Whether the values come from the repository, not from the person."""
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -70,9 +94,14 @@ class Resolved(msgspec.Struct, frozen=True):
 
     settings: Settings
     origins: dict[str, str]
+    asked: dict[str, Any] = {}
+    """The effective values of the repository that need trust; a table counts by itself: `harnesses.mine`."""
 
 
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+_HINTS = get_type_hints(Settings, include_extras=True)
+GUARDS: dict[str, Guard] = {name: get_args(hint)[1] for name, hint in _HINTS.items() if get_origin(hint) is Annotated}
+_TYPES = {name: get_args(hint)[0] if name in GUARDS else hint for name, hint in _HINTS.items()}
+_DEFAULTS = Settings()
 DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace"))}
 NAMES = tuple(name for name in _TYPES if name != TABLES)
 
@@ -81,13 +110,30 @@ def merge(layers: list[Layer]) -> Resolved:
     """Merge the layers, later ones overriding earlier ones, and check the result."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(_TYPES, "default")
+    asked: dict[str, Any] = {}
     for layer in layers:
         for name, raw in layer.values.items():
             values[name] = _merged_tables(values, raw, layer) if name == TABLES else _checked(name, raw, layer)
             origins[name] = layer.origin
+            parts = _parts(name, values[name], raw)
+            asked = {part: value for part, value in asked.items() if part not in parts}
+            asked |= parts if layer.of_repository else {}
     settings = Settings(**values)
     _check(settings, origins)
-    return Resolved(settings, origins)
+    return Resolved(settings, origins, {part: value for part, value in asked.items() if value != _default(part)})
+
+
+def _default(part: str) -> object:
+    return getattr(_DEFAULTS, part, None)
+
+
+def _parts(name: str, value: Any, raw: object) -> dict[str, Any]:
+    """Return what one layer asks for with a setting that needs trust: the value, or each table that it defines."""
+    if GUARDS.get(name) is not Guard.TRUST:
+        return {}
+    if isinstance(raw, dict):
+        return {f"{name}.{key}": value[key] for key in raw}
+    return {name: value}
 
 
 def seconds(raw: object) -> float:
@@ -130,6 +176,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         near = get_close_matches(name, _TYPES, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
         raise UsageError(f"unknown setting '{one_line(name, 60)}' in {layer.origin}", hint=hint)
+    if layer.of_repository and GUARDS.get(name) is Guard.OWN:
+        raise UsageError(f"{layer.origin} cannot set {name}", hint="it counts only in your own settings")
     try:
         if name == "model" and raw == "":  # unsets the model of earlier layers
             return None
@@ -173,6 +221,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         origin = origins["max_iterations"]
         most = origin if origin.startswith("--") else "max_iterations"
         refuse("min_iterations", f"is more than {most} ({settings.max_iterations})")
+    if settings.model and settings.model.startswith("-"):
+        refuse("model", "cannot start with '-': the agent would read it as an option")
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
     for pattern in settings.worktree_copy:

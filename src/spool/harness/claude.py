@@ -43,6 +43,7 @@ class Claude:
         json=True,
         cost=True,
         resume=True,
+        sandbox_as_root=True,
         question_tool="AskUserQuestion",
     )
 
@@ -56,7 +57,7 @@ class Claude:
         env = {}
         if request.allow_all:
             argv.append("--dangerously-skip-permissions")
-            if request.is_root:  # claude refuses to skip permissions as root outside a sandbox
+            if request.pretend_sandbox:
                 env["IS_SANDBOX"] = "1"
         return Invocation(argv=tuple(argv), env=env)
 

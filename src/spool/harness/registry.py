@@ -26,6 +26,8 @@ _BUILT_IN = {
     "qwen": "Qwen",
 }
 
+AGENTS = frozenset(_BUILT_IN)
+"""The agents that Spool knows; a repository may choose among them. The scripted one runs what its script says."""
 Tables = Mapping[str, Mapping[str, Any]]
 """The `[harnesses.NAME]` tables of the settings."""
 

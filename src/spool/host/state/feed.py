@@ -10,6 +10,8 @@ import msgspec
 
 from spool.domain.events import Event
 from spool.host.agents.tail import Notifier
+from spool.host.state.files import opened
+from spool.nofollow import open_file
 
 _READ = 1 << 16
 """About 200 events, which take 0.5 ms to read and decode."""
@@ -93,7 +95,7 @@ class JournalFeed:
         with suppress(OSError):
             if not self._ready():
                 return False
-            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = open_file(self._path, os.O_RDONLY | os.O_NONBLOCK)
             return True
         return False
 
@@ -127,9 +129,8 @@ class JournalFeed:
         return 0
 
     def _log_part(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        with suppress(OSError), self._log(iteration, stream).open("rb") as file:
-            file.seek(start)
-            return file.read(stop - start)
+        with suppress(OSError), opened(self._log(iteration, stream), os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+            return os.pread(descriptor, stop - start, start)
         return b""
 
     def _log(self, iteration: int, stream: str) -> Path:

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.events import Event, IterationEnded
-from spool.host.state.files import FILE_MODE, naming, write_all
+from spool.host.state.files import naming, write_all
 from spool.host.state.records import encoded
+from spool.nofollow import open_file
 
 _READ = 1 << 18
 _TAIL = 1 << 22
@@ -21,9 +22,8 @@ class JournalWriter:
     """Stamps events and appends them."""
 
     def __init__(self, path: Path, *, run_id: str, now: Callable[[], datetime]) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with naming(path):
-            self._descriptor = os.open(path, flags, FILE_MODE)
+            self._descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._path = path
         self._run_id = run_id
         self._now = now
@@ -65,7 +65,7 @@ class JournalReader:
     """Reads complete events from an offset on."""
 
     def __init__(self, path: Path, *, offset: int = 0) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
         self._offset = offset
         self._rest: list[bytes] = []
 

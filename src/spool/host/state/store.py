@@ -19,7 +19,6 @@ from spool.errors import StateError, UnreadableState
 from spool.host.state.files import (
     append_line,
     last_lines,
-    make_folder,
     naming,
     opened,
     read_lines,
@@ -28,6 +27,7 @@ from spool.host.state.files import (
     write_all,
 )
 from spool.host.state.records import encoded
+from spool.nofollow import Linked, make_folder, read_file
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
 _RECORDS = ("history.jsonl", "journal.jsonl")
@@ -68,10 +68,8 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Create the folder, hide it from git without touching the user's .gitignore, and restore missing files."""
-        for folder in (self.path.parent, self.path, self.logs):
-            if folder.is_symlink():
-                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
-        make_folder(self.path)
+        with naming(self.path):
+            make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
             replace_file(guard, b"*\n")
@@ -83,9 +81,11 @@ class StateFolder:
     def load(self) -> LoopState | None:
         """Return the state; None if there is none. Unreadable state is an error, never a default."""
         try:
-            data = self._state.read_bytes()
+            data = read_file(self._state)
         except FileNotFoundError:
             return None
+        except Linked as error:
+            raise StateError(str(error.strerror)) from None
         return _decoded(data, LoopState, self._state)
 
     def set_aside(self) -> Path:
@@ -167,7 +167,7 @@ class StateFolder:
     def context(self) -> str:
         """Return the notes added to the prompt so far."""
         with suppress(FileNotFoundError):
-            return self._context.read_text("utf-8", "replace")
+            return read_file(self._context).decode("utf-8", "replace")
         return ""
 
     def add_context(self, text: str) -> None:
@@ -220,7 +220,7 @@ class StateFolder:
 def _restore(kept: Path, lost: Path) -> None:
     if kept.exists() and not lost.exists():
         if kept.name == "state.json":
-            replace_file(lost, kept.read_bytes())
+            replace_file(lost, read_file(kept))
         else:
             with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost)

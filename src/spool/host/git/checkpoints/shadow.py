@@ -15,7 +15,8 @@ from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesRead
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
 from spool.host.git.checkpoints.stamps import clock_ns
 from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
+from spool.nofollow import make_folder
 
 _SETTINGS = """\
 [core]

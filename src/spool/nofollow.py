@@ -84,6 +84,15 @@ def folder_names(path: Path) -> list[str]:
     return []
 
 
+def refuse_links(*folders: Path) -> None:
+    """Raise Linked if one of the folders holds a link, for another program that would follow it."""
+    for path in folders:
+        with opened_folder(path) as folder, os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise Linked(str(path / entry.name))
+
+
 @contextmanager
 def _walked(folder: str) -> Iterator[int]:
     """Open a folder part by part."""

@@ -34,9 +34,7 @@ class Project:
     def resolve(self, query: str) -> str:
         """Return the full id of the active change that matches a query."""
         active = [info.id for info in self.changes()]
-        for where in _SOURCES.values():
-            if (link := self.root / where / check_id(query)).is_symlink():
-                raise _linked(link)
+        self._refuse_linked(check_id(query))
         archived = [] if matching(check_id(query), active) else self._archived(query)
         if archived:
             raise UsageError(
@@ -51,13 +49,21 @@ class Project:
         paths = [folder / name for folder in folders for name in names_in(folder) if (folder / name).is_dir()]
         return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
 
+    def _refuse_linked(self, change_id: str) -> None:
+        """Refuse a change whose folder is a link; lists leave it out."""
+        for folder in (self.root / where for where in _SOURCES.values()):
+            for name in names_in(folder):
+                if (name == change_id or name.endswith(f"_{change_id}")) and (folder / name).is_symlink():
+                    raise _linked(folder / name)
+
     def in_module(self, module: str) -> list[ChangeInfo]:
         """Return the active changes of a module."""
         return [info for info in self.changes() if same_module(module_of(info.id) or "", module)]
 
     def read(self, change_id: str) -> Change:
         """Read a change and its module from disk."""
-        folder, source = self._folder(check_id(change_id))
+        self._refuse_linked(check_id(change_id))
+        folder, source = self._folder(change_id)
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
             raise ChangeError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
@@ -75,8 +81,6 @@ class Project:
     def _folder(self, change_id: str) -> tuple[Path, str]:
         for source, where in _SOURCES.items():
             folder = self.root / where / change_id
-            if folder.is_symlink():
-                raise _linked(folder)
             if folder.is_dir():
                 return folder, source
         raise ChangeError(f"change '{change_id}' no longer exists")
@@ -112,6 +116,7 @@ class BareProject(Project):
 
         Without a folder, use a tasks.md at the top: the working tree is for this change alone.
         """
+        self._refuse_linked(change_id)
         module = module_of(change_id)
         found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
         if not found:

@@ -120,7 +120,7 @@ class StateFolder:
                 if (self._mirror / name).exists() and (self.path / name).samefile(self._mirror / name):
                     continue
                 (self._mirror / name).unlink(missing_ok=True)
-                os.link(self.path / name, self._mirror / name)
+                os.link(self.path / name, self._mirror / name, follow_symlinks=False)
 
     def keep(self) -> None:
         """Restore the folder while an agent runs: it may call `git clean` in the first minute of two hours."""
@@ -223,7 +223,7 @@ def _restore(kept: Path, lost: Path) -> None:
             replace_file(lost, read_file(kept))
         else:
             with suppress(FileExistsError):  # context was added meanwhile
-                os.link(kept, lost)
+                os.link(kept, lost, follow_symlinks=False)
 
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:

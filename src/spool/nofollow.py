@@ -68,13 +68,17 @@ def make_folder(path: Path) -> None:
 
 def read_file(path: Path, *, most_bytes: int = -1) -> bytes:
     """Return the content of a regular file; raise if it is anything else, or too large."""
-    with open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would block for ever
-        found = os.fstat(file.fileno())
+    descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO would block for ever
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Unreadable(errno.EINVAL, f"{path} is not a file")
         if 0 <= most_bytes < found.st_size:
             raise Unreadable(errno.EFBIG, f"{path} is larger than {most_bytes >> 20} MiB")
-        return file.read()
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def folder_names(path: Path) -> list[str]:

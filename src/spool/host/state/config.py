@@ -8,7 +8,7 @@ import msgspec
 from spool.domain.settings import NAMES, Layer
 from spool.errors import UsageError
 from spool.host.state.places import user_config
-from spool.nofollow import Linked, read_file
+from spool.nofollow import Unreadable, read_file
 
 PROJECT_FILE = ".spool/config.toml"
 
@@ -38,7 +38,7 @@ def _file(path: Path, read: Callable[[Path], bytes]) -> Layer | None:
         return Layer(str(path), tomllib.loads(read(path).decode("utf-8")))
     except FileNotFoundError:
         return None
-    except Linked as error:
+    except Unreadable as error:
         raise UsageError(str(error.strerror)) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None

@@ -15,6 +15,7 @@ class Hint(StrEnum):
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    GATES = "gates"
     TRUST = "trust"
     CLAUDE_AS_ROOT = "claude_as_root"
 
@@ -99,3 +100,7 @@ class AgentHostError(SpoolError):
 
 class CheckpointError(SpoolError):
     """A checkpoint or a discarded attempt is not there, or cannot be brought back."""
+
+
+class ResultsError(SpoolError):
+    """A runner's test results are refused: too large, or XML that declares entities."""

@@ -20,7 +20,7 @@ HARMLESS = {
     "model", "min_iterations", "max_iterations", "completion_promise", "resume_agent", "fail_fast", "stream",
     "max_retries", "on_resume", "large_file_mb", "iteration_timeout", "idle_timeout", "command_timeout",
     "error_threshold", "error_pause", "rate_limit_pause", "promise_grace", "output_limit_mb", "fullscreen", "keep_open",
-    "stall_iterations", "max_tokens", "max_cost_usd", "done_command_timeout",
+    "stall_iterations", "max_tokens", "max_cost_usd", "done_command_timeout", "require",
 }  # fmt: skip
 """Settings that run no program, widen no permission and reach nothing outside the tree."""
 
@@ -79,6 +79,10 @@ def test_every_setting_is_known_to_be_harmless_or_carries_its_mark() -> None:
         ('worktree_copy = ["secret*"]\n', "worktree_copy"),
         ('terminal = ["sh", "-c", "{command}"]\n', "terminal"),
         ('harness = "scripted"\n', "harness"),
+        ('[[gates]]\nname = "check"\nrun = "make check"\n', "gates.check"),
+        ('allow_change = ["tests/*"]\n', "allow_change"),
+        ("allow_empty = true\n", "allow_empty"),
+        ('baseline = "off"\n', "baseline"),
         ('[harnesses.opencode]\nargv = ["x"]\n', "harnesses.opencode"),
     ],
 )
@@ -112,6 +116,17 @@ def test_the_persons_own_settings_need_no_trust_and_hide_what_the_repository_ask
     assert mark.exists()
     user.unlink()
     assert scratch.ralph("Go", "--harness", "opencode", env={"SPOOL_ALLOW_ALL": "1"}).returncode == 2
+
+
+def test_a_gate_of_the_person_does_not_hide_one_of_the_repository(scratch: Scratch) -> None:
+    shell_agent(scratch, f"echo '{PROMISE}'")
+    configure(scratch, '[[gates]]\nname = "theirs"\nrun = "touch theirs"\n[[gates]]\nname = "mine"\nrun = "false"\n')
+    user = scratch.home / ".config" / "spool" / "config.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text('[[gates]]\nname = "mine"\nrun = "true"\n')
+    done = scratch.ralph("Go", "--verify", "true")
+    assert (done.returncode, "not trusted: gates.theirs\n" in done.stderr) == (2, True)
+    assert not (scratch.root / "theirs").exists()
 
 
 def test_trust_is_of_values_not_of_files(scratch: Scratch) -> None:

@@ -13,6 +13,7 @@ from spool.app.build import require_program
 from spool.app.runner import new_run_id, run
 from spool.app.settings import resolve_settings, root_here
 from spool.app.trust import trust_report
+from spool.domain.carried import carried
 from spool.domain.invocation import Traits
 from spool.domain.loop import Door
 from spool.domain.settings import TABLES, Settings
@@ -134,11 +135,6 @@ def _row(name: str, settings: Settings, *, trusted: bool) -> AgentRow:
         installed=path is not None,
         path=path,
         version=version_of(traits) if path and traits.reads_prompt and trusted else "",
-        model=traits.model,
-        resume=traits.resume,
-        json=traits.json,
-        cost=traits.cost,
-        allow_all=traits.allow_all,
-        install=traits.install,
         trusted=trusted,
+        **carried(traits, AgentRow),
     )

@@ -10,7 +10,6 @@ from spool.views.say import say, say_json, say_text
 
 
 @click.group("checkpoint")
-@click.help_option("-h", "--help")
 def checkpoint() -> None:
     """List, show and restore the attempts that reverts discarded.
 
@@ -20,7 +19,6 @@ def checkpoint() -> None:
 
 @checkpoint.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def list_all(as_json: bool) -> None:
     """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
@@ -37,7 +35,6 @@ def list_all(as_json: bool) -> None:
 
 @checkpoint.command()
 @click.argument("name")
-@click.help_option("-h", "--help")
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
     say_text(checkpoints.show(name))
@@ -46,7 +43,6 @@ def show(name: str) -> None:
 @checkpoint.command()
 @click.argument("name")
 @click.option("--output", "-o", metavar="FILE", help="Write the exact patch to a file.")
-@click.help_option("-h", "--help")
 def diff(name: str, output: str | None) -> None:
     """Print a discarded attempt as a patch, without the control characters in it.
 
@@ -63,7 +59,6 @@ def diff(name: str, output: str | None) -> None:
 
 @checkpoint.command()
 @click.argument("name")
-@click.help_option("-h", "--help")
 def restore(name: str) -> None:
     """Restore a discarded attempt to the working tree.
 

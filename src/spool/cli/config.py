@@ -14,7 +14,6 @@ from spool.views.say import json_text, say, say_json
 
 @click.command("config")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def config(as_json: bool) -> None:
     """Show the effective settings and the origin of each value.
 

@@ -10,13 +10,13 @@ from spool.views.say import say, say_text
 
 @click.command("demo")
 @click.option("--keep", metavar="DIR", help="Create the repository in this directory and keep it.")
-@click.help_option("-h", "--help")
 def demo(keep: str | None) -> int:
     """Run a complete loop in a scratch repository; needs no agent and no API key.
 
     A scripted agent works on one small change for three iterations.
     """
     if keep is not None:
+        from spool.app.demo import CHANGE
         from spool.app.trust import grant
 
         Path(keep).mkdir(parents=True)
@@ -24,16 +24,10 @@ def demo(keep: str | None) -> int:
         code = _play(root)
         grant(root)
         say("", f"The repository is in {keep}. To run the loop again there:")
-        say(f'  spool ralph "Implement the change" --change {_change()} --harness scripted --fresh')
+        say(f'  spool ralph "Implement the change" --change {CHANGE} --harness scripted --fresh')
         return code
     with tempfile.TemporaryDirectory(prefix="spool-demo-") as folder:
         return _play(Path(folder).resolve())
-
-
-def _change() -> str:
-    from spool.app.demo import CHANGE
-
-    return CHANGE
 
 
 def _play(root: Path) -> int:

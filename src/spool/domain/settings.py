@@ -1,6 +1,5 @@
 """The settings, their checks, and the origin of each value."""
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import Enum
@@ -8,12 +7,13 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 
+from spool.domain.durations import seconds
+from spool.domain.gates.configured import joined, read_gates
+from spool.domain.gates.values import GateSpec
 from spool.domain.text import one_line
 from spool.errors import UsageError
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
 TABLES = "harnesses"
 _Value = TypeVar("_Value")
 
@@ -68,6 +68,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fullscreen: bool = False
     keep_open: bool = True
     """Whether a window stays open after its loop ends on its own, so that a person can read the result."""
+    gates: Trusted[tuple[GateSpec, ...]] = ()
+    """Checks that Spool runs when completion is claimed; layers add up."""
+    baseline: Trusted[Literal["tolerant", "strict", "off"]] = "tolerant"
+    require: Literal["", "proof"] = ""
+    allow_change: Trusted[tuple[str, ...]] = ()
+    """Tests, and files that decide about tests, which the agent may change."""
+    allow_empty: Trusted[bool] = False
     stall_iterations: int = 3
     max_tokens: int = 0
     max_cost_usd: float = 0.0
@@ -113,9 +120,10 @@ def merge(layers: list[Layer]) -> Resolved:
     asked: dict[str, Any] = {}
     for layer in layers:
         for name, raw in layer.values.items():
-            values[name] = _merged_tables(values, raw, layer) if name == TABLES else _checked(name, raw, layer)
+            added = _tables(raw, layer) if name == TABLES else _checked(name, raw, layer)
+            values[name] = _added(name, values.get(name), added)
             origins[name] = layer.origin
-            parts = _parts(name, values[name], raw)
+            parts = _parts(name, added)
             asked = {part: value for part, value in asked.items() if part not in parts}
             asked |= parts if layer.of_repository else {}
     settings = Settings(**values)
@@ -127,27 +135,20 @@ def _default(part: str) -> object:
     return getattr(_DEFAULTS, part, None)
 
 
-def _parts(name: str, value: Any, raw: object) -> dict[str, Any]:
-    """Return what one layer asks for with a setting that needs trust: the value, or each table that it defines."""
+def _added(name: str, earlier: Any, added: Any) -> Any:
+    """Return a setting's value after another layer: tables and gates add up, anything else is replaced."""
+    if name == TABLES:
+        return {**(earlier or {}), **added}
+    return joined(earlier or (), added) if name == "gates" else added
+
+
+def _parts(name: str, value: Any) -> dict[str, Any]:
+    """Return what one layer asks for with a setting that needs trust: its value, or each of its tables and gates."""
     if GUARDS.get(name) is not Guard.TRUST:
         return {}
-    if isinstance(raw, dict):
-        return {f"{name}.{key}": value[key] for key in raw}
-    return {name: value}
-
-
-def seconds(raw: object) -> float:
-    """Parse a duration into seconds: a number, or `90s`, `30m`, `2h`."""
-    if isinstance(raw, int | float) and not isinstance(raw, bool):
-        number = float(raw)
-    else:
-        found = _DURATION.fullmatch(str(raw).strip().lower())
-        if not found:
-            raise ValueError(f"'{one_line(str(raw), 40)}' is not a duration like 90, 30s, 15m or 2h")
-        number = float(found[1]) * _UNITS[found[2]]
-    if not 0 <= number < 1e9:
-        raise ValueError("a duration must be from 0 to 1e9 s")
-    return number
+    if name == "gates":
+        return {f"{name}.{gate.name}": gate for gate in value}
+    return {f"{name}.{key}": table for key, table in value.items()} if name == TABLES else {name: value}
 
 
 def _named(name: str, origin: str) -> str:
@@ -181,6 +182,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
     try:
         if name == "model" and raw == "":  # unsets the model of earlier layers
             return None
+        if name == "gates":
+            return read_gates(raw)
         if name in DURATIONS:
             return seconds(raw)
         if _TYPES[name] is bool:
@@ -192,12 +195,11 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None
 
 
-def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
+def _tables(raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
     try:
-        added = msgspec.convert(raw, dict[str, dict[str, Any]])
+        return msgspec.convert(raw, dict[str, dict[str, Any]])
     except msgspec.ValidationError as error:
         raise UsageError(f"{layer.origin}: [{TABLES}] is invalid: {error}") from None
-    return {**values.get(TABLES, {}), **added}
 
 
 def _check(settings: Settings, origins: Mapping[str, str]) -> None:

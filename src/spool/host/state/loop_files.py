@@ -115,6 +115,5 @@ def _set_aside_unreadable(root: Path) -> None:
 
 def log_text(root: Path, text: str) -> None:
     """Append terminal output other than the loop's events to the log."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    with suppress(OSError), opened(root / LOG, flags) as descriptor:
+    with suppress(OSError), opened(root / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
         os.write(descriptor, text.encode("utf-8", "replace"))

@@ -112,13 +112,13 @@ def test_nothing_that_the_repository_configures_is_run(scratch: Scratch, door: s
     match door:
         case "ralph":
             shell_agent(scratch, WORK)
-            done = scratch.ralph("Work")
+            done = scratch.ralph("Work", "--verify", "true")
             assert done.returncode == 0, done.stderr
         case "run":
             write = {"write": "work.txt", "text": "x"}
             ticks = {"tick": 2}
             scratch.script([write, {"promise": "FAILED: no"}], [write, ticks, {"promise": "COMPLETE"}])
-            scratch.run("--max-retries", "1")
+            scratch.run("--max-retries", "1", "--verify", "true")
             scratch.spool("checkpoint", "list")
         case "looking":
             for words in (("stories",), ("ralph", "--status", "-c", CHANGE), ("harness", "list"), ("ps",), ("trust",)):

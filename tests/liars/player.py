@@ -78,7 +78,6 @@ def _scratch(case: Case, base: Path) -> Scratch:
     for path in (root, home, folder, base / "outside"):
         path.mkdir()
     env = {
-        "SPOOL_TRUSTED_PATHS": str(root),
         "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),

@@ -11,6 +11,8 @@ class Hint(StrEnum):
     MODEL = "model"
     FRESH_AGENT = "fresh_agent"
     LIST_LOOPS = "list_loops"
+    OTHER_PROJECT = "other_project"
+    NO_CRITERION = "no_criterion"
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"

@@ -299,7 +299,9 @@ def test_a_worktree_of_a_known_project_is_found_from_anywhere(fleet: Fleet) -> N
     for made, name in ((tree, "add-auth"), (odd, "pet-name")):
         made.script([{"promise": "COMPLETE"}])
         words = ["start", name, "Go", "--harness", "scripted", "--terminal", "none", "--done", "promise"]
-        done = fleet.wt(*words, cwd=fleet.scratch.home)
+        refused = fleet.wt(*words, cwd=fleet.scratch.home)
+        assert (refused.returncode, f"no worktree for '{name}'" in refused.stderr) == (2, True)
+        done = fleet.wt(*words, "--all-projects", cwd=fleet.scratch.home)
         assert done.returncode == 0, done.stderr
         wait_for(lambda made=made: made.state()["status"] == "done")  # type: ignore[misc]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")
+_where = option("Worktree")
 _agent = option("Agent")
 _limits = option("Completion and limits")
 _run = option("Run")
@@ -29,6 +30,14 @@ TARGET_OPTIONS = (
     ),
     _target("--module", metavar="ID", help="Choose among the changes of this module."),
     _target("--no-interactive", is_flag=True, help="Never prompt; fail if a value is missing."),
+)
+LOCATE_OPTIONS = (
+    _where("--path", metavar="DIR", help="Use this worktree instead of finding it by change."),
+    _where("--all-projects", "everywhere", is_flag=True, help="Find the change in other projects too."),
+)
+REACH_OPTIONS = (
+    _where("--path", metavar="DIR", help="Mean the repository around this directory."),
+    _where("--all-projects", "everywhere", is_flag=True, help="Mean the loops of other projects too."),
 )
 AGENT_OPTIONS = (
     _agent("--harness", metavar="NAME", help="Agent to run; see `spool harness list` and `spool config`."),

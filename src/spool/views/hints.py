@@ -8,6 +8,8 @@ _WORDS = {
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
     Hint.FRESH_AGENT: "leave out --resume-agent",
     Hint.LIST_LOOPS: "spool ps --all lists them",
+    Hint.OTHER_PROJECT: "name it by its id, or search them all with --all-projects",
+    Hint.NO_CRITERION: "without a written change, give a task and say when it is done: --done or --done-command",
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",

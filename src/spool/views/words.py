@@ -1,5 +1,6 @@
 """Formats events and figures as text; all views use the same wording."""
 
+from spool.app.reach import loop_branch
 from spool.domain.events import (
     Error,
     IterationStarted,
@@ -11,10 +12,18 @@ from spool.domain.events import (
     Waiting,
     Warned,
 )
+from spool.domain.loop import LoopSummary
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
 from spool.domain.text import counted, one_line
 from spool.views.hints import worded
+
+
+def named(loop: LoopSummary) -> str:
+    """Name a loop with its project and its branch: `add-auth (3f2a1c) in shop on change/add-auth`."""
+    branch = loop_branch(loop)
+    where = f" in {one_line(loop.name, 60)}{f' on {one_line(branch, 120)}' if branch else ''}"
+    return f"{one_line(loop.change, 120)} ({loop.id}){where if loop.project else ''}"
 
 
 def started(event: IterationStarted) -> str:

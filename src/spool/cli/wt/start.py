@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from spool.cli.loop_options import AGENT_OPTIONS, TIME_OPTIONS, together
+from spool.cli.loop_options import AGENT_OPTIONS, LOCATE_OPTIONS, TIME_OPTIONS, together
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import flag_named
-from spool.domain.change import check_id
-from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, default_criterion
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
@@ -39,13 +37,13 @@ _LIMIT_OPTIONS = (
         "max_iterations",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Stop after N iterations.  [default: 10; manual: no limit]",
+        help="Stop after N iterations.  [default: 10; with --done manual, no limit unless given]",
     ),
     _limits(
         "--stall",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Stop after N iterations without progress; 0 disables.  [default: 3; manual: 0]",
+        help="Stop after N iterations without progress; 0 disables.  [default: 3; with --done manual, 0]",
     ),
     _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
     _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
@@ -57,7 +55,8 @@ _LIMIT_OPTIONS = (
 @click.argument("change_id", metavar="CHANGE")
 @click.argument("task", nargs=-1)
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@_where("--create", is_flag=True, help="Create the worktree if it does not exist.")
+@_where("--create", is_flag=True, help="Create the worktree if this repository has none for the change.")
+@_where("--all-projects", "everywhere", is_flag=True, help="Find the worktree in other projects too.")
 @together(AGENT_OPTIONS)
 @_limits(
     "--done",
@@ -74,17 +73,17 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 
     The default agent is Claude Code. Without a desktop, the loop runs in tmux or in the background.
     """
-    check_id(change_id)
     if given["path"] is not None and given["create"]:
         raise UsageError("--path and --create cannot be used together")
-    from spool.app.worktree_start import checkout_of, task_spec, worktree_settings
+    _refuse_contradictions(given)
+    from spool.app.worktree_start import resolved_change, task_spec, worktree_settings
 
-    checkout = checkout_of(change_id, path=given["path"], create=given["create"], announce=_announce)
-    root = Path(checkout.path)
-    change = bare_project(root).read(change_id)
+    found = resolved_change(change_id, given["path"])
+    root = _worktree(found, given, tasked=bool(" ".join(task).strip()))
+    change = bare_project(root).read(found)
     spec = task_spec(
         root,
-        change_id,
+        found,
         _task(task, written=bool(change.proposal or change.tasks)),
         worktree_settings(root, _flags(given), flag=flag_named),
         criterion=_criterion(given, change.tasks),
@@ -95,10 +94,30 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     _begin(spec)
 
 
+def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
+    """Return the worktree to work in, and say what was created."""
+    from spool.app.settings import root_here
+    from spool.app.worktree_start import Wanted, checkout_of, worktree_settings
+
+    wanted = Wanted(
+        change=change,
+        path=given["path"],
+        create=given["create"],
+        everywhere=given["everywhere"],
+        unwritten=tasked and bool(given["done"] or given["done_command"]),
+    )
+    settings = worktree_settings(root_here() or Path.cwd(), _flags(given), flag=flag_named).settings
+    checkout, copied = checkout_of(wanted, settings)
+    if copied is not None:
+        click.echo(f"Created worktree {checkout.path} on branch {checkout.branch}.")
+    for folder in copied or ():
+        click.echo(f"Copied {folder}, which is not committed.")
+    return Path(checkout.path)
+
+
 @click.command("resume", cls=GroupedCommand)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
-@_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
+@together(LOCATE_OPTIONS, AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
@@ -110,7 +129,7 @@ def resume(change_id: str | None, **given: Any) -> None:
         changed["max_iterations"] = given["max_iterations"]
     if given["stall"] is not None:
         changed["stall_iterations"] = given["stall"]
-    _begin(resumed_spec(locate(change_id, given["path"]), changed, flag=flag_named))
+    _begin(resumed_spec(locate(change_id, given["path"], everywhere=given["everywhere"]), changed, flag=flag_named))
 
 
 def _begin(spec: "LoopSpec") -> None:
@@ -135,21 +154,20 @@ def _complain(message: str) -> None:
     click.echo(f"wt-loop: {message}", err=True)
 
 
-def _announce(made: Checkout) -> None:
-    click.echo(f"Created worktree {made.path} on branch {made.branch}.")
+def _refuse_contradictions(given: dict[str, Any]) -> None:
+    done, command = given["done"], given["done_command"]
+    if command is not None and (done not in (None, Criterion.COMMAND) or not command.strip()):
+        raise UsageError("--done-command needs a command and allows only --done command")
+    if done == Criterion.COMMAND and command is None:
+        raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
 
 
 def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
-    done, command = given["done"], given["done_command"]
-    if command is not None:
-        if done not in (None, Criterion.COMMAND) or not command.strip():
-            raise UsageError("--done-command needs a command and allows only --done command")
+    if given["done_command"] is not None:
         return Criterion.COMMAND
-    if done == Criterion.COMMAND:
-        raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
-    if done == Criterion.TASKS and tasks is None:
+    if given["done"] == Criterion.TASKS and tasks is None:
         _complain("no tasks.md yet; the work is not done until one exists with all boxes ticked")
-    return Criterion(done) if done else default_criterion(tasks)
+    return Criterion(given["done"]) if given["done"] else default_criterion(tasks)
 
 
 def _task(words: tuple[str, ...], *, written: bool) -> str:

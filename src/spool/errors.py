@@ -51,6 +51,10 @@ class StateError(SpoolError):
     """Loop state on disk cannot be read or written."""
 
 
+class RemovedTree(StateError):
+    """The directory in which a loop works was removed; it is never made anew."""
+
+
 class UnreadableState(StateError):
     """Loop state on disk is damaged. It is set aside for a person to look at, never replaced by defaults."""
 

@@ -327,7 +327,7 @@ def test_a_claude_folder_that_leads_elsewhere_is_refused(tree: Worktree, tmp_pat
 def test_claude_is_the_default_agent_and_a_missing_one_is_told_at_once(tree: Worktree) -> None:
     tree.fleet.env["PATH"] = f"{tree.fleet.scratch.bin}:/usr/bin:/bin"
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none")
-    assert (done.returncode, "claude is not installed" in done.stderr) == (1, True)
+    assert (done.returncode, "claude is not installed" in done.stderr) == (2, True)
     tree.fleet.scratch.agent("import sys\nprint(sys.argv[1:])", name="claude")
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none", "--max", "1")
     assert done.returncode == 0, done.stderr

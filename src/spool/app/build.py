@@ -15,7 +15,7 @@ from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness
-from spool.errors import CommandTimeout, Hint, SpoolError, UsageError
+from spool.errors import CommandTimeout, Hint, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.command import run_command
@@ -62,7 +62,7 @@ def require_program(harness: Harness) -> str:
     program = harness.traits.program
     path = shutil.which(program)
     if path is None:
-        raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
+        raise UsageError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
     return path
 
 

@@ -26,7 +26,7 @@ from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
-from spool.errors import InternalError, SpoolError, UnreadableState
+from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import fork_supervisor
 from spool.host.clock import SystemClock
@@ -156,7 +156,7 @@ class _Run:
                 observation.notice()
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON):
-            keeper = asyncio.create_task(_keep(folder))
+            keeper = asyncio.create_task(_keep(folder, stop))
             try:
                 return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
@@ -308,12 +308,17 @@ def _abandon(room: _Room, why: str) -> None:
     room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
-async def _keep(folder: StateFolder) -> None:
-    """Restore the state folder if it is deleted, so that status and notes keep working."""
+async def _keep(folder: StateFolder, stop: Stop) -> None:
+    """Restore the state folder if it is deleted, so that status and notes keep working; stop in a removed tree."""
     while True:
         await asyncio.sleep(_KEEP_S)
-        with suppress(SpoolError, OSError):  # the loop's next write reports it
+        try:
             folder.keep()
+        except RemovedTree:
+            stop.request("the removal of its directory")
+            return
+        except (SpoolError, OSError):  # the loop's next write reports it
+            continue
 
 
 def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateFolder:

@@ -153,7 +153,7 @@ class LogView:
 
     def _bring_back(self) -> None:
         """Recreate the log if it was deleted, as by an agent's `git clean -fdx`; our open file still has it all."""
-        if self._path.exists():
+        if self._path.exists() or not self._path.parents[1].is_dir():  # a removed worktree is not made anew
             return
         old, self._file = self._file, open_log(self._path)
         old.seek(0)

@@ -15,7 +15,7 @@ import msgspec
 
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
-from spool.errors import StateError, UnreadableState
+from spool.errors import RemovedTree, StateError, UnreadableState
 from spool.host.state.files import (
     append_line,
     last_lines,
@@ -43,6 +43,9 @@ class StateFolder:
     def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
         self.path = path
         self._mirror = mirror
+        self._root = path.parents[3]
+        self._ground: tuple[int, bool] | None = None
+        """The project's directory as a run found it: its inode, and whether git was there."""
 
     @property
     def journal(self) -> Path:
@@ -71,6 +74,7 @@ class StateFolder:
         for folder in (self.path.parent, self.path, self.logs):
             if folder.is_symlink():
                 raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
+        self.refuse_removed()
         make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
@@ -79,6 +83,14 @@ class StateFolder:
             make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
                 _restore(self._mirror / name, self.path / name)
+
+    def refuse_removed(self) -> None:
+        """Raise if the project's directory was removed since `prepare`, also if an agent has made it anew."""
+        now = _ground(self._root)
+        was, self._ground = self._ground, self._ground or now
+        # The inode alone proves nothing: on some network file systems it changes.
+        if now is None or (was is not None and now[0] != was[0] and was[1] and not now[1]):
+            raise RemovedTree(f"{self._root} was removed while its loop was running")
 
     def load(self) -> LoopState | None:
         """Return the state; None if there is none. Unreadable state is an error, never a default."""
@@ -201,6 +213,7 @@ class StateFolder:
 
     def _repair(self) -> None:
         """Restore the folder, or a record in it, if it was removed. Context alone may be removed."""
+        self.refuse_removed()
         lost = self._mirror is not None and any(
             (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
         )
@@ -215,6 +228,12 @@ class StateFolder:
             with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
                 write_all(descriptor, data)
             temporary.rename(self._mirror / "state.json")
+
+
+def _ground(root: Path) -> tuple[int, bool] | None:
+    with suppress(OSError):
+        return root.stat().st_ino, (root / ".git").exists()
+    return None
 
 
 def _restore(kept: Path, lost: Path) -> None:

@@ -10,6 +10,7 @@ class Hint(StrEnum):
     COMMAND_TIMEOUT = "command_timeout"
     MODEL = "model"
     FRESH_AGENT = "fresh_agent"
+    INCLUDE_DIRTY = "include_dirty"
     LIST_LOOPS = "list_loops"
     OTHER_PROJECT = "other_project"
     NO_CRITERION = "no_criterion"
@@ -81,7 +82,15 @@ class CommandTimeout(CommandError):
 
 
 class CommandFailed(CommandError):
-    """An external command exited with an error."""
+    """An external command exited with an error; `said` is all that it printed there."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
+
+
+class HookRefused(CommandFailed):
+    """A hook of the user's refused a commit."""
 
 
 class CommandNotRun(CommandError):

@@ -60,7 +60,7 @@ class QuietClient(Client):
         super().__init__(project, settings)
         self.asked: list[tuple[str, Any]] = []
 
-    async def start(self, change: str, settings: Settings) -> LoopSummary:
+    async def start(self, change: str, settings: Settings, *, on_resume: str = "") -> LoopSummary:
         self.asked.append(("start", settings))
         return loop_in(self._project.root, change)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
 from spool.app.crash import write_crash
+from spool.app.dirty import refuse_dirty
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -22,6 +23,7 @@ from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import LoopState, Unfinished, continued
+from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Harness, Ports, Store
@@ -36,7 +38,7 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import Holder, held
 from spool.host.state.loop_files import LoopFileStore
-from spool.host.state.registry import this_machine
+from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec
 from spool.host.state.store import StateFolder
 from spool.host.terminals import NONE, TMUX
@@ -94,6 +96,8 @@ class _Run:
         folder = open_folder(spec, repository)
         # Observers outlive the locks: a stalled reader delays the output, not the next run.
         with ExitStack() as outliving, self._locked(repository):
+            with suppress(UnreadableState):  # reported below
+                await refuse_dirty(spec, repository, folder.load())
             folder.prepare()
             folder.unmark_done()
             if spec.listed:
@@ -155,7 +159,7 @@ class _Run:
             for observation in watching:
                 observation.notice()
 
-        with listening(stop, host, stdin=self._spec.show is Show.JSON):
+        with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
             keeper = asyncio.create_task(_keep(folder, stop))
             try:
                 return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
@@ -279,6 +283,11 @@ class _Run:
             registry.prune()
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop is not listed: {error}")
+
+    def _asked_by(self) -> str:
+        with suppress(OSError, SpoolError):
+            return one_line(this_machine().beside(self._spec.run_id, STOPPED_BY).read_text("utf-8"), 40)
+        return ""
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -13,7 +13,7 @@ import msgspec
 from spool.engine.stop import Stop
 from spool.host.agents.agent_host import AgentHost
 
-_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "a closed terminal"}
+_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGHUP: "a closed terminal"}
 
 
 class _Request(msgspec.Struct):
@@ -21,11 +21,15 @@ class _Request(msgspec.Struct):
 
 
 @contextmanager
-def listening(stop: Stop, host: AgentHost, *, stdin: bool) -> Iterator[None]:
-    """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests."""
+def listening(stop: Stop, host: AgentHost, *, stdin: bool, asked_by: Callable[[], str]) -> Iterator[None]:
+    """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests.
+
+    `asked_by` returns who sent a SIGTERM, if that is known.
+    """
     with ExitStack() as stack:
         for signum, name in _SIGNALS.items():
             stack.enter_context(_handling(signum, partial(stop.request, name)))
+        stack.enter_context(_handling(signal.SIGTERM, lambda: stop.request(asked_by() or "SIGTERM")))
         stack.enter_context(_handling(signal.SIGTSTP, lambda: _pause(host)))
         if stdin and not sys.stdin.isatty():
             stack.enter_context(_reading_stdin(stop))

@@ -8,6 +8,7 @@ import msgspec
 
 from spool.app.build import find_harness
 from spool.app.change_names import change_meant, known_changes
+from spool.app.dirty import refuse_dirty_now
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
 from spool.app.settings import resolve_settings, root_here
@@ -140,6 +141,7 @@ def refuse_early(spec: LoopSpec) -> None:
     refuse_links(root)
     read_loop_file(root)
     find_harness(spec.settings)
+    refuse_dirty_now(spec)
     for other in this_machine().running():
         if Path(other.worktree).resolve() == root.resolve():
             raise LockedError(

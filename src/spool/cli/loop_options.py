@@ -68,6 +68,9 @@ START_OPTIONS = (
     _run("--fresh", is_flag=True, help="Set earlier history aside and start at iteration 1."),
     _run("--detach", "-d", is_flag=True, help="Run in the background."),
 )
+INCLUDE_DIRTY = _run(
+    "--include-dirty", is_flag=True, default=None, help="Start on uncommitted changes, and commit them as well."
+)
 LOOK_OPTIONS = (
     _look("--status", is_flag=True, help="Show the loop's status and recent iterations."),
     _look("--add-context", metavar="TEXT", help="Add a note to all later prompts."),

@@ -9,6 +9,7 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
+    INCLUDE_DIRTY,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
@@ -53,6 +54,7 @@ _EXAMPLES = (
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
 @together(TIME_OPTIONS, START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@INCLUDE_DIRTY
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:

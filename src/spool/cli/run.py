@@ -8,6 +8,7 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
+    INCLUDE_DIRTY,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
@@ -23,7 +24,7 @@ from spool.cli.loop_options import (
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resolve, resume_command
 from spool.domain.loop import Door
-from spool.domain.verdict import Status
+from spool.domain.settings import Settings
 from spool.errors import UsageError
 
 _limits = option("Completion and limits")
@@ -49,9 +50,11 @@ _EXAMPLES = (
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
-    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  [default: revert]",
+    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  "
+    "[default: revert; if the tree was edited since, ask, else keep]",
 )
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
+@INCLUDE_DIRTY
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")
 def run(change_id: str | None, **given: Any) -> int:
@@ -68,31 +71,31 @@ def run(change_id: str | None, **given: Any) -> int:
 
         return show_or_add_context(Door.RUN, given, project.root, found)
     settings = resolve(project.root, flag_settings(given)).settings
-    if given["on_resume"] is None and may_prompt(given):
-        answer = ask_how_to_resume(project.root, found)
-        settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
+    answer = given["on_resume"] or ""
+    if not answer and not given["fresh"] and may_prompt(given):
+        answer = ask_how_to_resume(project.root, found, settings)
 
     from spool.cli.starting import start
 
     spec = spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
-    return start(msgspec.structs.replace(spec, again=again), detach=given["detach"])
+    return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
 
 
-def ask_how_to_resume(root: Path, change: str) -> str | None:
-    """Ask how to resume a story that an earlier run left unfinished; return None if there is none."""
-    from spool.app.loops import loop_at
+def ask_how_to_resume(root: Path, change: str, settings: Settings) -> str:
+    """Ask how to resume a story if the tree was edited since an earlier run left it; return an empty text if not."""
+    from spool.app.resuming import edited_since
 
-    loop = loop_at(root, Door.RUN, change)
-    if loop is None or loop.story is None or loop.running or loop.status is Status.DONE:
-        return None
+    left = edited_since(root, change, settings)
+    if left is None:
+        return ""
     import questionary
 
     answer = questionary.select(
-        f"An earlier run ended in story {loop.story.id}, {loop.story.title}. Continue",
+        f"The tree is not as the last run left it in {left.label} (changed: {left.shown}). Continue",
         choices=[
-            questionary.Choice("from its checkpoint; later changes are saved", value="revert"),
             questionary.Choice("from the working tree as it is now", value="keep"),
+            questionary.Choice("from the story's checkpoint; all later changes, yours too, are saved", value="revert"),
         ],
     ).ask()
     if answer is None:

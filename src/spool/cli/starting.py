@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import click
 
+from spool.app.dirty import refuse_dirty_now
 from spool.app.launch import in_background
 from spool.app.runner import run
 from spool.domain.loop import LoopSummary
@@ -17,6 +18,7 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
     """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
+    refuse_dirty_now(spec)
     _report_started(in_background(spec).wait())
     return 0
 

@@ -14,6 +14,8 @@ from spool.domain.text import counted, one_line
 from spool.errors import UsageError
 from spool.views import words
 
+_STOP = "spool stop"
+
 
 @click.command("stop")
 @click.argument("names", metavar="[ID]...", nargs=-1, shell_complete=complete_loop)
@@ -29,10 +31,10 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
     if bool(names) == (every_one or (everywhere and not names)):
         raise UsageError("name a loop to stop, or use --all", hint="spool ps lists them")
     if not names:
-        return stop_all(within_reach(path, everywhere=everywhere))
+        return stop_all(within_reach(path, everywhere=everywhere), by=_STOP)
     reach = reach_of(path, everywhere=everywhere)
     found = {loop.run_id: loop for loop in (find_loop(name, reach) for name in names)}
-    return stop_all(list(found.values()))
+    return stop_all(list(found.values()), by=_STOP)
 
 
 def within_reach(path: str | None = None, *, everywhere: bool) -> list[LoopSummary]:
@@ -44,12 +46,12 @@ def within_reach(path: str | None = None, *, everywhere: bool) -> list[LoopSumma
     return meant
 
 
-def stop_all(loops: Sequence[LoopSummary]) -> int:
+def stop_all(loops: Sequence[LoopSummary], *, by: str) -> int:
     """Stop these loops, report each, and return the exit code."""
     if not loops:
         click.echo("No loop is running.")
         return 0
-    gone = control.stop_all(loops)
+    gone = control.stop_all(loops, by=by)
     for loop, ended in zip(loops, gone, strict=True):
         _report(loop, ended=ended)
     return 0 if all(gone) else 1

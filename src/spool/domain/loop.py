@@ -77,6 +77,15 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    failed_commits: int = 0
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit, for the next prompt."""
+    left: str = ""
+    """The fingerprint of the tree at the end of the run, by which the next run knows a person's edits."""
+
+    def onward(self) -> "PlanState":
+        """Return the memory for another story: what concerns the whole loop."""
+        return PlanState(failed_commits=self.failed_commits, uncommitted=self.uncommitted, left=self.left)
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):

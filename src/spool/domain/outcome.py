@@ -106,7 +106,7 @@ def classify(facts: Facts) -> Outcome:
     if facts.stopped in _STOPPED:
         kind, reason = _STOPPED[facts.stopped]
         if facts.stopped is StopCause.PERSON and facts.stopped_by:
-            reason = f"stopped by {facts.stopped_by}"
+            reason = stopped_words(facts.stopped_by)
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)
@@ -125,6 +125,11 @@ def classify(facts: Facts) -> Outcome:
             note=facts.failure.hint,
         )
     return _judge_promise(facts)
+
+
+def stopped_words(by: str) -> str:
+    """Describe a stop: `stopped with q`, `stopped by Ctrl-C`."""
+    return f"stopped with {by}" if by == "q" else f"stopped by {by}"
 
 
 def _judge_promise(facts: Facts) -> Outcome:

@@ -28,6 +28,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     refusal: str = ""
     """Why the agent's last promise did not count."""
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit."""
     question_tool: str = ""
 
 
@@ -55,6 +57,8 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: str = ""
     refusal: str = ""
     """Why the agent's last COMPLETE did not count."""
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit."""
     question_tool: str = ""
 
 
@@ -65,6 +69,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section(CONTEXT_HEADING, parts.context),
         _failure_section(parts.last_failure),
         _refusal_section(parts.refusal),
+        _uncommitted_section(parts.uncommitted),
         _story_section(parts),
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
@@ -111,6 +116,14 @@ def _refusal_section(refusal: str) -> str:
     return _section("## Your last promise was refused", f"{refusal}\n\n{how}")
 
 
+def _uncommitted_section(said: str) -> str:
+    """Quote the hook that refused the last commit."""
+    if not said:
+        return ""
+    how = "The work is still in the tree. Correct what the hook complains about; Spool commits again afterwards."
+    return _section("## A git hook refused to commit your last work", f"{quoted(said)}\n\n{how}")
+
+
 def _story_section(parts: StoryPrompt) -> str:
     lines = []
     for task in parts.story.tasks:
@@ -128,6 +141,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
         _refusal_section(parts.refusal),
+        _uncommitted_section(parts.uncommitted),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),

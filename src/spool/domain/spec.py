@@ -43,6 +43,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The terminal of the run, if not the one that started it."""
     log: str = ""
     """The file for the output."""
+    on_resume: str = ""
+    """A person's decision on the tree that an earlier run left, `revert` or `keep`; empty if nobody was asked."""
     again: str = ""
     """The command line that continues the loop."""
 

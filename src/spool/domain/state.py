@@ -137,7 +137,7 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else PlanState(),
+        memory=earlier.memory if earlier and kept else PlanState(left=earlier.memory.left if earlier else ""),
         usage=earlier.usage if earlier else Usage(),
         in_flight=earlier.in_flight if earlier else None,
     )

@@ -30,6 +30,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     EXHAUSTED = 3
     STUCK = 4
+    UNCOMMITTED = 5
     INTERRUPTED = 130
 
 
@@ -76,6 +77,14 @@ class Finish(msgspec.Struct, frozen=True):
     status: Status
     reason: str
     exit_code: ExitCode
+
+
+def with_failed_commits(finish: Finish, failed: int) -> Finish:
+    """Return the end of a loop that is done but could not commit all of its work."""
+    if finish.status is not Status.DONE or not failed:
+        return finish
+    reason = f"{finish.reason}, but {counted(failed, 'commit')} failed"
+    return Finish(finish.status, reason, ExitCode.UNCOMMITTED)
 
 
 class NextStory(msgspec.Struct, frozen=True):

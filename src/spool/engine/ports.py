@@ -150,6 +150,10 @@ class Worktree(Protocol):
         """Commit everything but Spool's own files; return None if there is nothing to commit."""
         ...
 
+    async def fingerprint(self) -> str:
+        """Return a text that differs once anybody has edited, staged or committed something; empty if unknown."""
+        ...
+
 
 class Clock(Protocol):
     """Time and randomness."""

@@ -23,6 +23,7 @@ from spool.domain.events import (
     StoryDone,
     StoryEvent,
     StoryProgress,
+    TreeKept,
     Waiting,
     Warned,
 )
@@ -224,7 +225,7 @@ def _loop_event(event: object) -> list[Block]:
             return [rule(words.story(event), Tone.GOOD)]
         case Retrying():
             return [rule(words.story(event), Tone.WARN)]
-        case Reverted():
+        case Reverted() | TreeKept():
             return [line(words.story(event), Tone.WARN)]
         case CheckpointSaved():
             return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]

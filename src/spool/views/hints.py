@@ -7,6 +7,7 @@ _WORDS = {
     Hint.COMMAND_TIMEOUT: "--command-timeout sets the limit",
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
     Hint.FRESH_AGENT: "leave out --resume-agent",
+    Hint.INCLUDE_DIRTY: "commit or stash them first, or let the loop commit them with --include-dirty",
     Hint.LIST_LOOPS: "spool ps --all lists them",
     Hint.OTHER_PROJECT: "name it by its id, or search them all with --all-projects",
     Hint.NO_CRITERION: "without a written change, give a task and say when it is done: --done or --done-command",

@@ -22,6 +22,7 @@ from spool.domain.events import (
     StoryDone,
     StoryEvent,
     StoryProgress,
+    TreeKept,
     Waiting,
     Warned,
 )
@@ -67,7 +68,7 @@ class PlainView:
                 self._line(f"--- {words.started(event)}")
             case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
                 self._agent(said)
-            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+            case StoryProgress() | StoryDone() | Retrying() | Reverted() | TreeKept():
                 self._line(f"=== {words.story(event)}")
             case Error() if event.kept:
                 self._line(f"--- {words.kept(event)}")

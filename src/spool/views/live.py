@@ -21,6 +21,7 @@ from spool.domain.events import (
     StoryDone,
     StoryEvent,
     StoryProgress,
+    TreeKept,
     Waiting,
     Warned,
 )
@@ -63,7 +64,7 @@ class LiveView:
                 self._rule(words.started(event), "bold cyan")
             case AgentEvent(event=said) | StoryEvent(event=said):
                 self._agent(said)
-            case StoryProgress() | StoryDone() | Retrying() | Reverted():
+            case StoryProgress() | StoryDone() | Retrying() | Reverted() | TreeKept():
                 self._rule(words.story(event), _STORY_STYLE.get(type(event), "bold magenta"))
             case Error() if event.kept:
                 self._say(words.kept(event), "yellow")

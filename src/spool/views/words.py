@@ -9,6 +9,7 @@ from spool.domain.events import (
     RunEnded,
     StoryDone,
     StoryProgress,
+    TreeKept,
     Waiting,
     Warned,
 )
@@ -33,7 +34,7 @@ def started(event: IterationStarted) -> str:
     return f"iteration {event.iteration} ({event.run_iteration} of {event.max_iterations} in this run)"
 
 
-def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
+def story(event: StoryProgress | StoryDone | Retrying | Reverted | TreeKept) -> str:
     """Describe what happens to a story."""
     match event:
         case StoryProgress():
@@ -53,6 +54,10 @@ def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
                 return f"reverted to the story's checkpoint; {kept}"
             kept = f"; the discarded work is kept as {event.kept_as}" if event.kept_as else ""
             return f"reverted to the checkpoint{kept}"
+        case TreeKept():
+            why = ", which may have been edited since the last run" if event.edited else ""
+            back = f"its checkpoint is saved: spool checkpoint restore {event.saved_as}"
+            return f"continuing from the working tree as it is{why}; {back}"
 
 
 def ended(record: IterationRecord) -> str:

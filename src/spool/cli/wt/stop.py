@@ -14,6 +14,8 @@ from spool.domain.text import counted
 from spool.errors import UsageError
 from spool.views import words
 
+_STOP = "wt-loop stop"
+
 
 @click.command("stop")
 @click.argument("names", metavar="[CHANGE]...", nargs=-1)
@@ -29,9 +31,9 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
     if every_one and (names or path):
         raise UsageError("--all cannot be used with a change or --path")
     if not every_one and (names or path or not everywhere):
-        return stop_all([named_loop(name, path, everywhere=everywhere) for name in names or (None,)])
+        return stop_all([named_loop(name, path, everywhere=everywhere) for name in names or (None,)], by=_STOP)
     meant = within_reach(everywhere=everywhere)
-    code = stop_all([loop for loop in meant if loop.door is Door.WORKTREE])
+    code = stop_all([loop for loop in meant if loop.door is Door.WORKTREE], by=_STOP)
     if others := [loop for loop in meant if loop.door is not Door.WORKTREE and loop.running]:
         click.echo(f"Still running: {counted(len(others), 'loop')} of other commands; stop with: spool stop --all")
     return code
@@ -49,7 +51,7 @@ def done(name: str | None, now: bool, **where: Any) -> int:
         ask_to_finish(loop)
         click.echo(f"{words.named(loop)} ends as done after this iteration; --now ends it immediately.")
         return 0
-    code = stop_all([loop]) if loop.running else 0
+    code = stop_all([loop], by="wt-loop done") if loop.running else 0
     if not code:
         call_done(loop)
         click.echo(f"{words.named(loop)} is done.")

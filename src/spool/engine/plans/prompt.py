@@ -77,7 +77,7 @@ class PromptPlan:
         self._head_before: str | None = None
         self._ticked_before = 0
 
-    async def resume(self, memory: PlanState) -> PlanState:
+    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:  # noqa: ARG002 - the protocol's
         """Reset the idle count: limits count per run."""
         return msgspec.structs.replace(memory, idle=0)
 
@@ -108,6 +108,7 @@ class PromptPlan:
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
                 refusal=memory.refusal,
+                uncommitted=memory.uncommitted,
                 question_tool=self._world.question_tool,
             ),
             ending=ending(self._aim),

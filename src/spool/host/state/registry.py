@@ -15,6 +15,8 @@ from spool.host.state.files import make_folder, replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import encoded
 
+STOPPED_BY = "stopped-by"
+"""The suffix of the file that says who stopped a run."""
 KEPT = 100
 """The number of finished runs to keep."""
 

@@ -15,6 +15,7 @@ from spool.tui.blocks import Block, Tone, line, markdown, plain
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.resume import ResumeScreen
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
@@ -147,8 +148,14 @@ class PreviewScreen(SpoolScreen):
         if self._settings is None:
             self.notify("The settings are invalid.", severity="error")
             return
+        answer = ""
         try:
-            loop = await self.client.start(self._change, self._settings)
+            if (edited := await self.client.edits(self._change, self._settings)) is not None:
+                chosen = await self.app.push_screen_wait(ResumeScreen(edited))
+                if chosen is None:
+                    return
+                answer = chosen
+            loop = await self.client.start(self._change, self._settings, on_resume=answer)
         except (SpoolError, OSError) as error:
             self.complain(error)
             return

@@ -94,6 +94,37 @@ class Checkpoints:
             raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
         return await self._go_to(target, checkpoint.label)
 
+    async def differs(self, checkpoint: Checkpoint) -> bool:  # noqa: ARG002 - there is one at most
+        """Whether a revert would change anything in the working tree."""
+        target = await self._load()
+        if target is None:
+            return False
+        parts, _ = await self._or_anew(lambda: self._repositories.take(target))
+        before = {part.path: part for part in target.parts}
+        same = {part.path for part in parts} == before.keys()
+        return not same or not all(same_work(part, before[part.path]) for part in parts)
+
+    async def set_aside(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that the next one replaces, like a discarded attempt, and return its name."""
+        saved = await self._load()
+        if saved is None:
+            raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
+        at = self._now()
+        now, _ = await self._or_anew(lambda: self._repositories.take(saved))
+        trees = {part.path: part for part in now}
+        kept = msgspec.structs.replace(
+            saved,
+            name=self._new_name(at),
+            at=at,
+            label=f"the checkpoint of {saved.label}, before the tree was kept",
+            instead={part.path: trees[part.path].tree for part in saved.parts if part.path in trees},
+            instead_head=now[0].refs.head.commit,
+            files=await self._repositories.count([part for part in saved.parts if part.path in trees], trees),
+        )
+        await self._keep(kept, None)
+        await in_thread(partial(self._save_attempt, kept))
+        return kept.name
+
     async def drop(self, checkpoint: Checkpoint | None = None) -> None:  # noqa: ARG002 - there is one at most
         """Let go of the checkpoint: the work is good."""
         snapshot = await self._load()

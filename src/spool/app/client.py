@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import note_stop
 from spool.app.launch import Launched, expected, in_background
@@ -86,8 +87,8 @@ class Client:
 
     @property
     def harnesses(self) -> list[str]:
-        """The names of the available agents."""
-        return registry.names(self.settings.harnesses)
+        """The names of the installed agents."""
+        return installed(self.settings)
 
     def check(self, values: Mapping[str, str | bool]) -> Settings:
         """Return the settings with the typed values applied, or raise a UsageError."""

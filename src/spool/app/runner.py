@@ -56,7 +56,7 @@ def new_run_id() -> str:
 
 def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     """Run a loop in this process to its end; `observe` creates its observers once the locks are held."""
-    harness = find_harness(spec.settings)
+    harness = find_harness(spec.settings, Path(spec.root))
     project = open_project(spec)
     change = project.read(spec.change)
     if spec.door is Door.RUN:

@@ -140,13 +140,13 @@ def refuse_early(spec: LoopSpec) -> None:
     bare_project(root)
     refuse_links(root)
     read_loop_file(root)
-    find_harness(spec.settings)
+    find_harness(spec.settings, root)
     refuse_dirty_now(spec)
     for other in this_machine().running():
         if Path(other.worktree).resolve() == root.resolve():
             raise LockedError(
                 f"a loop on '{other.change}' is already running in {other.worktree} "
-                f"(pid {other.runner.pid}, since {other.started_at:%H:%M:%S} UTC)",
+                f"(pid {other.runner.pid}, since {other.started_at.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
             )

@@ -1,10 +1,20 @@
 """`spool checkpoint`: list, show and restore discarded attempts."""
 
+from contextlib import suppress
+
 import click
 import msgspec
 
 from spool.app import checkpoints
 from spool.domain.text import clean, counted, one_line
+from spool.errors import SpoolError
+
+
+def complete_checkpoint(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a discarded attempt; none on error."""
+    with suppress(SpoolError, OSError):
+        return [one.name for one in checkpoints.list_all()[1] if one.name.startswith(incomplete)]
+    return []
 
 
 @click.group("checkpoint")
@@ -28,13 +38,13 @@ def list_all(as_json: bool) -> None:
     if not saved and not discarded:
         click.echo("No checkpoints and no discarded attempts.")
     for kept in saved:
-        click.echo(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at:%Y-%m-%d %H:%M} UTC)")
+        click.echo(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at.astimezone():%Y-%m-%d %H:%M})")
     for one in discarded:
         click.echo(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 @click.help_option("-h", "--help")
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
@@ -42,7 +52,7 @@ def show(name: str) -> None:
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 @click.help_option("-h", "--help")
 def diff(name: str) -> None:
     """Print a discarded attempt as a patch."""
@@ -50,7 +60,7 @@ def diff(name: str) -> None:
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 @click.help_option("-h", "--help")
 def restore(name: str) -> None:
     """Restore a discarded attempt to the working tree.

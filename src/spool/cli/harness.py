@@ -5,10 +5,12 @@ import msgspec
 
 from spool.app.agents import AgentRow, find_traits, list_agents, try_agent, version_of
 from spool.app.settings import load_settings, root_here
-from spool.cli.target import resume_command
+from spool.cli.target import complete_harness, resume_command
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
+from spool.domain.text import one_line
 from spool.views.hints import worded
+from spool.views.tables import room, table
 
 
 @click.group("harness")
@@ -30,7 +32,7 @@ def list_harnesses(as_json: bool) -> None:
 
 
 @harness.command("check")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_harness)
 @click.option("--model", metavar="NAME", help="Model for the agent.")
 @click.help_option("-h", "--help")
 def check(name: str, model: str | None) -> int:
@@ -53,15 +55,14 @@ def check(name: str, model: str | None) -> int:
 
 
 def _show(rows: list[AgentRow]) -> None:
-    width = max(len(row.name) for row in rows)
-    click.echo(f"{'name':<{width}}  {'version':<28}  supports")
+    cells, notes = [], []
     for row in rows:
         able = [word for word in ("model", "resume", "json", "cost") if getattr(row, word)]
-        if row.installed:
-            shown = f"{row.version or 'installed':<28}  {', '.join(able)}"
-        else:
-            shown = f"{'not installed':<28}  {row.install}"
-        click.echo(f"{row.name:<{width}}  {shown}".rstrip())
+        cells.append((row.name, one_line(row.version or "installed", 28) if row.installed else "not installed"))
+        notes.append(", ".join(able) if row.installed else row.install)
+    head = ("name", "version")
+    for line in table(head, cells, width=room(), left=head, notes=notes, noted="supports"):
+        click.echo(line)
 
 
 def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:

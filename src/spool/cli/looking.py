@@ -25,5 +25,6 @@ def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change
         click.echo(f"Cleared the context of {change}.")
     else:
         add_note(state, given["add_context"])
-        click.echo(f"Added to the context of {change}; the next iteration reads it.")
+        clear = f"spool {door} --clear-context --change {change}"
+        click.echo(f"Added to the context of {change}; every later prompt includes it. To remove it: {clear}")
     return 0

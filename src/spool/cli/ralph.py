@@ -25,6 +25,7 @@ from spool.cli.loop_options import (
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
 from spool.cli.target import pick_change, resolve, resume_command
 from spool.domain.loop import Door
+from spool.domain.text import one_line
 from spool.errors import UsageError
 
 _target = option("Input")
@@ -71,12 +72,31 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     user_prompt = _user_prompt(prompt, given["prompt_file"])
     project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
     settings = resolve(project.root, _flags(given)).settings
+    if may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
+        return 0
 
     from spool.cli.starting import start
 
     spec = spec_of(Door.RALPH, project.root, change_id, settings, given)
     again = resume_command(change_id if given["change"] is None else None)
     return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])
+
+
+def _wants_more(root: Path, change: str) -> bool:
+    """Ask before another iteration is spent on a change that is done."""
+    from spool.app.loops import loop_at
+    from spool.domain.verdict import Status
+
+    loop = loop_at(root, Door.RALPH, change)
+    if loop is None or loop.status is not Status.DONE:
+        return True
+    import questionary
+
+    question = f"{change} is done: {one_line(loop.reason)}. Run another iteration?"
+    answer = questionary.confirm(question, default=False).ask()
+    if answer is None:
+        raise click.Abort
+    return bool(answer)
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:

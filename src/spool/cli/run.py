@@ -33,7 +33,7 @@ _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
-    "spool run --status -c add-auth",
+    "spool run add-auth --status",
 )
 
 
@@ -41,7 +41,8 @@ _EXAMPLES = (
     "run",
     cls=GroupedCommand,
     examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 130 interrupted.",
+    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck, 5 done but commits failed, "
+    "130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)

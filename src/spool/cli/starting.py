@@ -2,15 +2,18 @@
 
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
+from spool.app.build import find_harness
 from spool.app.dirty import refuse_dirty_now
 from spool.app.launch import in_background
 from spool.app.runner import run
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
+from spool.views.hints import next_command
 from spool.views.select import observers_of
 
 
@@ -18,6 +21,7 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
     """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
+    find_harness(spec.settings, Path(spec.root))
     refuse_dirty_now(spec)
     _report_started(in_background(spec).wait())
     return 0
@@ -29,6 +33,9 @@ def run_here(spec: LoopSpec) -> int:
     if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
             click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
+    elif finish.hint:
+        with suppress(OSError):
+            click.echo(f"Next: {next_command(finish.hint, spec.again)}", err=True)
     return int(finish.exit_code)
 
 

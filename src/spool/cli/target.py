@@ -89,6 +89,17 @@ def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str)
         return []
 
 
+def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for an agent; none on error."""
+    from spool.app.settings import load_settings, root_here
+    from spool.harness import registry
+
+    with suppress(SpoolError, OSError):
+        tables = load_settings(root_here(), {}).harnesses
+        return [name for name in registry.names(tables) if name.startswith(incomplete)]
+    return []
+
+
 def complete_loop(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Return shell completions for a loop: the changes of this repository's loops and all ids; none on error."""
     from spool.app.loops import known

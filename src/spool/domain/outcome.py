@@ -48,6 +48,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
     denied: tuple[str, ...] = ()
+    allow_all: bool = False
+    """Whether all tools were allowed, as far as that is ours to say."""
     changed_files: int | None = None
     usage: Usage = Usage()
     session: str = ""
@@ -75,6 +77,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     note: str = ""
     refused: Refusal | None = None
+    hopeless: bool = False
+    """Whether only a person can mend it: the next iteration would end the same."""
 
     @property
     def is_error(self) -> bool:
@@ -116,6 +120,7 @@ def classify(facts: Facts) -> Outcome:
             reason=f"was denied {_listed(facts.denied)}",
             exit_code=facts.exit_code,
             note=Hint.ALLOW_ALL,
+            hopeless=not facts.allow_all,
         )
     if facts.failure is not None:
         return Outcome(
@@ -123,6 +128,7 @@ def classify(facts: Facts) -> Outcome:
             reason=one_line(facts.failure.message, 400),
             exit_code=facts.exit_code,
             note=facts.failure.hint,
+            hopeless=facts.failure.error in (ErrorKind.AUTH, ErrorKind.CONFIG),
         )
     return _judge_promise(facts)
 

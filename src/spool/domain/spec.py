@@ -59,7 +59,12 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.settings
         match self.door:
             case Door.RUN:
-                return Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause)
+                return Limits(
+                    max_iterations=None,
+                    error_threshold=0,
+                    ends_hopeless=bool(settings.error_threshold),
+                    rate_limit_pause_s=settings.rate_limit_pause,
+                )
             case Door.RALPH:
                 return _limits(settings)
             case Door.WORKTREE:
@@ -80,6 +85,7 @@ def _limits(settings: Settings) -> Limits:
         min_iterations=settings.min_iterations,
         max_iterations=settings.max_iterations or None,
         error_threshold=settings.error_threshold,
+        ends_hopeless=bool(settings.error_threshold),
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,

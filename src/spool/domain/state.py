@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.domain.gate import GateResult
+from spool.domain.gate import GateResult, refusal
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
@@ -55,6 +55,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     """When a rate limit ends, if the agent reported it."""
     completion_found: bool = False
+    hopeless: bool = False
+    """Whether only a person can mend what went wrong."""
     refused: Refusal | None = None
     """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
@@ -85,6 +87,11 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return Changes(count=self.changed_files, files=self.files, insertions=self.insertions, deletions=self.deletions)
 
+    @property
+    def rejected(self) -> GateResult | None:
+        """The gate that refused the agent's claim of completion, if one did."""
+        return refusal(self.gates) if self.outcome is OutcomeKind.COMPLETED else None
+
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
         return Outcome(
@@ -95,6 +102,7 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
             resets_at=self.resets_at,
             note=self.note,
             refused=self.refused,
+            hopeless=self.hopeless,
         )
 
 

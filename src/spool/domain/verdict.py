@@ -44,6 +44,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_pause_s: float = 30.0
     """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
     fail_fast: bool = False
+    ends_hopeless: bool = True
+    """Whether an error that only a person can mend ends the loop at once."""
     stall: int = 0
     """Consecutive iterations without progress; 0 disables this limit and the next two."""
     max_tokens: int = 0
@@ -77,6 +79,8 @@ class Finish(msgspec.Struct, frozen=True):
     status: Status
     reason: str
     exit_code: ExitCode
+    hint: str = ""
+    """The next step: a value of `errors.Hint`, or text."""
 
 
 def with_failed_commits(finish: Finish, failed: int) -> Finish:
@@ -149,6 +153,8 @@ def judge_prompt(
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if done and tally.run_iterations >= limits.min_iterations:
         return finished
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
@@ -181,6 +187,8 @@ def judge_story(
     claimed = outcome.kind is OutcomeKind.COMPLETED
     if claimed and refused is None:
         return NextStory()
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     because = f"said COMPLETE while {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
@@ -224,6 +232,10 @@ def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter:
         base_s=limits.rate_limit_pause_s,
     )
     return Wait(seconds, outcome.reason)
+
+
+def _hopeless(outcome: Outcome) -> Finish:
+    return Finish(Status.STUCK, _words(outcome), ExitCode.STUCK, hint=outcome.note)
 
 
 def _words(outcome: Outcome) -> str:

@@ -46,8 +46,19 @@ class SpoolApp(App[None]):
             self.push_screen(PreviewScreen(self._client, self._change))
 
     def notify(self, message: str, **how: Any) -> None:
-        """Show a notice, cleaned of control sequences and markup."""
+        """Show a notice, cleaned of control sequences and markup, in place of the one before."""
+        self.clear_notifications()
         super().notify(clean(message), **{**how, "markup": False})
+
+    def push_screen(self, *args: Any, **how: Any) -> Any:
+        """Open a screen; the notices of the one below do not follow."""
+        self.clear_notifications()
+        return super().push_screen(*args, **how)
+
+    def pop_screen(self) -> Any:
+        """Close a screen, and its notices."""
+        self.clear_notifications()
+        return super().pop_screen()
 
     def action_theme(self) -> None:
         """Switch between light and dark."""

@@ -218,7 +218,8 @@ def _loop_event(event: object) -> list[Block]:
     """Return an event of the loop itself as single lines."""
     match event:
         case IterationStarted():
-            return [rule(f"iteration {event.iteration}", Tone.STRONG)]
+            at = f", {words.clock(event.at)}" if event.at else ""
+            return [rule(f"iteration {event.iteration}{at}", Tone.STRONG)]
         case StoryProgress():
             return [rule(words.story(event), Tone.STRONG)]
         case StoryDone():
@@ -230,7 +231,7 @@ def _loop_event(event: object) -> list[Block]:
         case CheckpointSaved():
             return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]
         case IterationEnded(record=record):
-            good = record.outcome is OutcomeKind.COMPLETED
+            good = record.outcome is OutcomeKind.COMPLETED and not record.rejected
             head = [rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
             why = [words.why(record), *words.vetoed(record)]
             return head + [line(one, Tone.DIM) for one in why if one]

@@ -22,6 +22,17 @@ def worded(hint: str) -> str:
     return _WORDS.get(hint, hint)  # type: ignore[call-overload,no-any-return]
 
 
+def next_command(hint: str, again: str) -> str:
+    """Return what to type after a loop that only a person can help; `again` is the command that continues it."""
+    match hint:
+        case Hint.ALLOW_ALL if again:
+            return f"{again} --allow-all"
+        case Hint.MODEL if again:
+            return f"{again} --model NAME"
+        case _:
+            return f"{worded(hint)}, then: {again}" if again else worded(hint)
+
+
 def next_step(error: SpoolError) -> str:
     """Return the hint for an error, or an empty string."""
     match error:

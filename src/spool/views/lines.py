@@ -65,7 +65,7 @@ class PlainView:
         """Print an event as a line, if it has one."""
         match event:
             case IterationStarted() if self._stream:
-                self._line(f"--- {words.started(event)}")
+                self._line(f"\n--- {words.started(event)}")
             case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
                 self._agent(said)
             case StoryProgress() | StoryDone() | Retrying() | Reverted() | TreeKept():
@@ -109,7 +109,7 @@ class PlainView:
             case ToolUse():
                 self._line(f"  > {words.tool(said)}")
             case ToolResult() if self._verbose and said.output:
-                self._line(f"    {one_line(said.output)}")
+                self._line(words.tool_output(said))
             case Retry() | Denied() | Failure():
                 self._line(f"  ! {words.trouble(said)}")
             case _:
@@ -139,7 +139,9 @@ class LogView:
         """Write an event as a line, if it has one."""
         if isinstance(event, RunStarted):
             model = f", model {one_line(event.model)}" if event.model else ""
-            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
+            self._file.write(
+                f"=== {words.moment(event.at) if event.at else ''}  {event.change} with {event.harness}{model}\n"
+            )
         self._lines.see(event)
         if isinstance(event, IterationEnded | RunEnded):
             self._bring_back()

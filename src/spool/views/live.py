@@ -27,7 +27,7 @@ from spool.domain.events import (
 )
 from spool.domain.outcome import OutcomeKind
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
-from spool.domain.text import clean, one_line
+from spool.domain.text import clean
 from spool.domain.verdict import Status
 from spool.views import words
 
@@ -61,6 +61,7 @@ class LiveView:
             case IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
+                self._say("\n", "")
                 self._rule(words.started(event), "bold cyan")
             case AgentEvent(event=said) | StoryEvent(event=said):
                 self._agent(said)
@@ -69,7 +70,7 @@ class LiveView:
             case Error() if event.kept:
                 self._say(words.kept(event), "yellow")
             case IterationEnded(record=record):
-                good = record.outcome is OutcomeKind.COMPLETED
+                good = record.outcome is OutcomeKind.COMPLETED and not record.rejected
                 quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)
                 self._rule(words.ended(record), "bold green" if good else "bold" if quiet else "bold red")
                 self._say(words.why(record), "dim")
@@ -107,7 +108,7 @@ class LiveView:
             case ToolUse():
                 self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
-                self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
+                self._say(words.tool_output(said), "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
             case Done():

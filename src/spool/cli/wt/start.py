@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from spool.cli.loop_options import AGENT_OPTIONS, LOCATE_OPTIONS, TIME_OPTIONS, together
+from spool.cli.loop_options import (
+    AGENT_OPTIONS,
+    INCLUDE_DIRTY,
+    LOCATE_OPTIONS,
+    TIME_OPTIONS,
+    harness_option,
+    together,
+)
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import flag_named
+from spool.cli.target import complete_change, complete_loop, flag_named
 from spool.domain.criteria import Criterion, default_criterion
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
@@ -23,9 +30,10 @@ _run = option("Run")
 _window = option("Terminal")
 _EXAMPLES = (
     'wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
-    'wt-loop start add-auth "Make the tests pass" --done-command "make test" --create',
-    "wt-loop start add-auth --terminal tmux --allow-all",
+    'wt-loop start 2-1 "Make the tests pass" --done-command "make test"',
+    "wt-loop start add-auth --create --terminal tmux --allow-all",
 )
+_AGENT_OPTIONS = (harness_option("claude"), *AGENT_OPTIONS[1:])
 _WINDOW_OPTIONS = (
     _window("--terminal", metavar="NAME", help="Terminal program, tmux, or none for the background."),
     _window("--fullscreen/--no-fullscreen", default=None, help="Open the window full screen."),
@@ -52,12 +60,12 @@ _LIMIT_OPTIONS = (
 
 
 @click.command("start", cls=GroupedCommand, examples=_EXAMPLES)
-@click.argument("change_id", metavar="CHANGE")
+@click.argument("change_id", metavar="CHANGE", shell_complete=complete_change)
 @click.argument("task", nargs=-1)
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @_where("--create", is_flag=True, help="Create the worktree if this repository has none for the change.")
 @_where("--all-projects", "everywhere", is_flag=True, help="Find the worktree in other projects too.")
-@together(AGENT_OPTIONS)
+@together(_AGENT_OPTIONS)
 @_limits(
     "--done",
     type=click.Choice([one.value for one in Criterion]),
@@ -66,6 +74,7 @@ _LIMIT_OPTIONS = (
 @_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
 @together(_LIMIT_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@INCLUDE_DIRTY
 @together(_WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
@@ -116,8 +125,9 @@ def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
 
 
 @click.command("resume", cls=GroupedCommand)
-@click.argument("change_id", metavar="[CHANGE]", required=False)
-@together(LOCATE_OPTIONS, AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
+@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
+@INCLUDE_DIRTY
+@together(LOCATE_OPTIONS, _AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 @click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""

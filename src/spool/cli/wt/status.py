@@ -11,6 +11,7 @@ import msgspec
 from spool.app.loops import RECENT, LoopReport, history, report, running
 from spool.app.worktrees import locate, loop_here
 from spool.cli.loop_options import LOCATE_OPTIONS, together
+from spool.cli.target import complete_loop
 from spool.domain.loop import LoopSummary
 from spool.domain.loop_file import LoopIteration, iteration_of
 from spool.views.loop_status import show_report, worktree_table
@@ -18,7 +19,7 @@ from spool.views.loop_table import show_loops
 
 
 @click.command("status")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
 @together(LOCATE_OPTIONS)
@@ -45,7 +46,7 @@ def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
 
 
 @click.command("history")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @together(LOCATE_OPTIONS)
 @click.help_option("-h", "--help")

@@ -8,6 +8,7 @@ from spool.app.control import ask_to_finish, call_done
 from spool.app.worktrees import locate
 from spool.cli.loop_options import LOCATE_OPTIONS, together
 from spool.cli.stop import stop_all, within_reach
+from spool.cli.target import complete_loop
 from spool.cli.wt.watch import named_loop
 from spool.domain.loop import Door
 from spool.domain.text import counted
@@ -18,7 +19,7 @@ _STOP = "wt-loop stop"
 
 
 @click.command("stop")
-@click.argument("names", metavar="[CHANGE]...", nargs=-1)
+@click.argument("names", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_loop)
 @click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops that wt-loop started in this repository.")
 @together(LOCATE_OPTIONS)
 @click.help_option("-h", "--help")
@@ -40,7 +41,7 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
 
 
 @click.command("done")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
 @together(LOCATE_OPTIONS)
 @click.help_option("-h", "--help")

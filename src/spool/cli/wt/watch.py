@@ -9,11 +9,12 @@ from spool.app.reach import reach_of
 from spool.app.worktrees import locate
 from spool.cli.attach import attach_to, show_log
 from spool.cli.loop_options import LOCATE_OPTIONS, together
+from spool.cli.target import complete_loop
 from spool.domain.loop import Door, LoopSummary
 
 
 @click.command("logs")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @together(LOCATE_OPTIONS)
 @click.help_option("-h", "--help")
@@ -23,7 +24,7 @@ def logs(name: str | None, follow: bool, **where: Any) -> None:
 
 
 @click.command("attach")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @together(LOCATE_OPTIONS)
 @click.help_option("-h", "--help")
 def attach(name: str | None, **where: Any) -> int:

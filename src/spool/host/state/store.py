@@ -155,7 +155,13 @@ class StateFolder:
         """Return the iteration in which a runner died, if any. Call it before writing, as the only writer."""
         remove_temporaries(self.path)
         last = next(iter(self.history(last=1)), None)
-        return unfinished(state, last, now=now) if state else None
+        return unfinished(state, last, now=min(now, self._last_sign(state) or now)) if state else None
+
+    def _last_sign(self, state: LoopState) -> datetime | None:
+        """Return when the runner that died, or its agent, last wrote anything."""
+        agent = [self.logs / f"{state.iteration:04d}.{stream}" for stream in ("out", "err")]
+        written = [path.stat().st_mtime for path in (self.journal, *agent) if path.exists()]
+        return datetime.fromtimestamp(max(written), UTC) if written else None
 
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""

@@ -20,6 +20,7 @@ from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.picker import Picker
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
 from spool.views.hints import next_step
@@ -136,7 +137,7 @@ class PreviewScreen(SpoolScreen):
 
     def action_back(self) -> None:
         """Leave a field of the settings, or return to the list."""
-        if isinstance(self.focused, Input | Checkbox):
+        if isinstance(self.focused, Input | Checkbox | Picker):
             self.set_focus(None)
         else:
             self.app.pop_screen()

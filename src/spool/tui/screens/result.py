@@ -37,12 +37,13 @@ class ResultScreen(KeyedScreen[str | None]):
     KEYS = (
         ("Up, Down", "select a story"),
         ("Enter", "open the story"),
-        ("Tab", "move to the texts, to scroll them"),
+        ("Tab", "scroll the text below with Up and Down, and back"),
         ("Esc", "back to the loop"),
         ("q", "quit"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open"),
+        Binding("enter", "select", "Open", priority=True),
+        Binding("tab,shift+tab", "turn", "Scroll the text", show=False, priority=True),
         Binding("escape", "dismiss(None)", "Back"),
         Binding("q", "leave", "Quit"),
     ]
@@ -57,7 +58,7 @@ class ResultScreen(KeyedScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Create the verdict and the table."""
         yield Line(f"Spool · {one_line(self._progress.change)} · result", classes="title")
-        with VerticalScroll(id="verdict"):
+        with VerticalScroll(id="verdict", can_focus=False):
             yield Static(id="verdict-text")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
         yield PagedView(id="story-text")
@@ -100,6 +101,11 @@ class ResultScreen(KeyedScreen[str | None]):
         current = [at for at, one in enumerate(stories) if one.id == self._progress.current]
         return current[0] if current and stories[current[0]].mark is not Mark.DONE else 0
 
+    def action_turn(self) -> None:
+        """Focus the text if it is longer than its window, else the table."""
+        table, text = self.query_one(DataTable), self.query_one("#story-text", PagedView)
+        (text if table.has_focus and text.max_scroll_y > 0 else table).focus()
+
     def action_select(self) -> None:
         """Open the story under the cursor."""
         self.query_one(DataTable).action_select_cursor()
@@ -129,7 +135,7 @@ class ResultScreen(KeyedScreen[str | None]):
         progress = self._progress
         stories = progress.stories.values()
         files = len({name for story in stories for name in story.files})
-        attempts = sum(len(story.attempts) for story in stories)
+        attempts = sum(story.tries for story in stories)
         parts = [f"{progress.completed} of {counted(len(stories), 'story', 'stories')}", counted(attempts, "attempt")]
         if progress.started_at is not None:
             parts.append(words.duration(progress.elapsed_s(datetime.now(UTC))))
@@ -141,7 +147,7 @@ class ResultScreen(KeyedScreen[str | None]):
         return (
             Text(sign, style),
             Text(fitted(f"{story.id} {story.title}", width).rstrip()),
-            Text(str(len(story.attempts)), justify="right"),
+            Text(str(story.tries), justify="right"),
             Text(words.duration(story.spent_s(datetime.now(UTC))) if story.attempts else "-", justify="right"),
             Text("-" if usage.tokens is None else words.tokens(usage.tokens), justify="right"),
             Text("-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}", justify="right"),

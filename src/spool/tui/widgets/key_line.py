@@ -34,9 +34,10 @@ class KeyLine(Widget):
     def render(self) -> Text:
         """Return the line."""
         text = Text(no_wrap=True, overflow="ellipsis")
-        for binding in self._bindings_shown:
+        for number, binding in enumerate(self._bindings_shown):
+            text.append(" · " if number else "", "dim")
             text.append(_shown(binding), "bold yellow")
-            text.append(f" {binding.description}  ")
+            text.append(f" {binding.description.lower()}")
         return text
 
     def on_click(self, event: events.Click) -> None:
@@ -44,7 +45,7 @@ class KeyLine(Widget):
         at = event.get_content_offset(self)
         end = 0
         for binding in self._bindings_shown if at is not None else ():
-            end += len(_shown(binding)) + len(binding.description) + 3
+            end += len(_shown(binding)) + len(binding.description) + len("  · ")
             if at is not None and at.x < end:
                 self.post_message(self.Pressed(binding.action))
                 return

@@ -159,7 +159,7 @@ class Checkpoints:
         commits = "" if head.commit == snapshot.instead_head else f", on {head.commit}"
         files = counted(snapshot.files, "file")
         lines = [
-            f"{snapshot.name}: discarded {snapshot.at:%Y-%m-%d %H:%M:%S} UTC, {files}{commits}",
+            f"{snapshot.name}: discarded {snapshot.at.astimezone():%Y-%m-%d %H:%M:%S}, {files}{commits}",
             f"change {snapshot.change}, {snapshot.label}",
             *snapshot.warnings,
         ]
@@ -293,7 +293,11 @@ class Checkpoints:
 
     def _find(self, name: str) -> Snapshot:
         self._identity.check()
-        snapshot = self._kept.load(name) if name in self._kept.names() else None
+        names = self._kept.names()
+        found = [name] if name in names else [one for one in names if name and one.startswith(name)]
+        if len(found) > 1:
+            raise CheckpointError(f"'{name}' is ambiguous: {', '.join(sorted(found))}", hint="give more of the name")
+        snapshot = self._kept.load(found[0]) if found else None
         if snapshot is None:
             raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")
         return snapshot

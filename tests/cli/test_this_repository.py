@@ -89,6 +89,7 @@ def test_create_takes_no_worktree_of_another_project(fleet: Fleet, other: Scratc
     (tree.path / "mine.txt").write_text("not committed\n")
     tree.script([{"promise": "COMPLETE"}])
     tree.run("--done", "promise")
+    other.script(WORKING)
     done = fleet.wt("start", "2-1", *SCRIPTED, "--create", cwd=other.root)
     assert done.returncode == 0, done.stderr
     assert f"Created worktree {other.root.parent / f'second-wt-{CHANGE}'} on branch change/{CHANGE}." in done.stdout

@@ -48,16 +48,21 @@ def open_project(spec: LoopSpec) -> Project:
     return bare_project(root) if spec.door is Door.WORKTREE else project_at(root)
 
 
-def find_harness(settings: Settings, root: Path | None = None) -> Harness:
-    """Return the agent of these settings; raise before anything is written if it cannot run at `root`."""
+def find_harness(settings: Settings) -> Harness:
+    """Return the agent of these settings; raise before anything is written if it cannot run."""
     harness = registry.find(settings.harness, settings.harnesses)
     require_program(harness)
-    if root is not None and harness.traits.requires and not (root / harness.traits.requires).is_file():
-        hint = "`spool demo --keep DIR` has an example; [harnesses.scripted] script = PATH names another file"
-        raise UsageError(f"{harness.name} needs a script: {root / harness.traits.requires} is not there", hint=hint)
     if settings.resume_agent and not harness.traits.resume:
         raise UsageError(f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT)
     return harness
+
+
+def require_file(harness: Harness, root: Path) -> None:
+    """Raise a UsageError if an agent needs a file that the project does not have."""
+    path = root / harness.traits.requires
+    if harness.traits.requires and not path.is_file():
+        hint = "`spool demo --keep DIR` has an example; [harnesses.scripted] script = PATH names another file"
+        raise UsageError(f"{harness.name} needs a script: {path} is not there", hint=hint)
 
 
 def require_program(harness: Harness) -> str:

@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
+from spool.app.build import (
+    Parts,
+    find_harness,
+    make_agency,
+    make_plan,
+    open_project,
+    open_worktree,
+    require_file,
+)
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.observers import Observer, observing, plugged_in
@@ -56,11 +64,12 @@ def new_run_id() -> str:
 
 def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     """Run a loop in this process to its end; `observe` creates its observers once the locks are held."""
-    harness = find_harness(spec.settings, Path(spec.root))
+    harness = find_harness(spec.settings)
     project = open_project(spec)
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
+    require_file(harness, Path(spec.root))
     supervisor, line = fork_supervisor()  # before asyncio and before any thread
     with line:  # closed even if the run fails before it has an agent
         return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))

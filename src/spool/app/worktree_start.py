@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from spool.app.build import find_harness
+from spool.app.build import find_harness, require_file
 from spool.app.change_names import change_meant, known_changes
 from spool.app.dirty import refuse_dirty_now
 from spool.app.loops import folder_before
@@ -55,7 +55,7 @@ def checkout_of(wanted: Wanted, settings: Settings) -> tuple[Checkout, list[Path
     except NoWorktree:
         if not wanted.create:
             raise
-    find_harness(settings)  # a missing agent is noticed before anything is made
+    require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
     if not wanted.unwritten and wanted.change not in known_changes(here) and not has_branch(wanted.change, here):
         listed = ", ".join(sorted(known_changes(here))) or "none"
         raise UsageError(f"no such change: '{wanted.change}' (known: {listed})", hint=Hint.NO_CRITERION)
@@ -140,7 +140,7 @@ def refuse_early(spec: LoopSpec) -> None:
     bare_project(root)
     refuse_links(root)
     read_loop_file(root)
-    find_harness(spec.settings, root)
+    require_file(find_harness(spec.settings), root)
     refuse_dirty_now(spec)
     for other in this_machine().running():
         if Path(other.worktree).resolve() == root.resolve():

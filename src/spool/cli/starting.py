@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from spool.app.build import find_harness
+from spool.app.build import find_harness, require_file
 from spool.app.dirty import refuse_dirty_now
 from spool.app.launch import in_background
 from spool.app.runner import run
@@ -21,7 +21,7 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
     """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
-    find_harness(spec.settings, Path(spec.root))
+    require_file(find_harness(spec.settings), Path(spec.root))
     refuse_dirty_now(spec)
     _report_started(in_background(spec).wait())
     return 0

@@ -130,7 +130,12 @@ class GitWorktree:
 
     async def _has_hook(self) -> bool:
         """Whether a hook can have refused a commit."""
-        found = await ask_git("rev-parse", "--git-path", "hooks", directory=self._repository.top, timeout_s=30.0)
+        found = await run_command(  # not quietly: that leaves the hooks out
+            ["git", "rev-parse", "--git-path", "hooks"],
+            directory=self._repository.top,
+            timeout_s=self._timeout_s,
+            env=git_environment(),
+        )
         folder = self._repository.top / found.text
         return any(os.access(folder / name, os.X_OK) for name in _HOOKS)
 

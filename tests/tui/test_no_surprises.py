@@ -105,9 +105,7 @@ async def test_tab_on_the_result_stays_where_keys_work(scene: Scene) -> None:
         await until(pilot, lambda: isinstance(app.screen, LoopScreen) and "middleware" in text_of(app))
 
 
-async def test_the_agent_is_one_of_the_installed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_the_agent_is_one_of_the_installed(scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     folder.mkdir()
     for name in ("claude", "codex"):

@@ -10,6 +10,7 @@ class Hint(StrEnum):
     COMMAND_TIMEOUT = "command_timeout"
     MODEL = "model"
     FRESH_AGENT = "fresh_agent"
+    RUN_AGENT = "run_agent"
     INCLUDE_DIRTY = "include_dirty"
     LIST_LOOPS = "list_loops"
     OTHER_PROJECT = "other_project"
@@ -17,6 +18,7 @@ class Hint(StrEnum):
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    GATES = "gates"
 
 
 class SpoolError(Exception):
@@ -103,3 +105,7 @@ class AgentHostError(SpoolError):
 
 class CheckpointError(SpoolError):
     """A checkpoint or a discarded attempt is not there, or cannot be brought back."""
+
+
+class ResultsError(SpoolError):
+    """A runner's test results are refused: too large, or XML that declares entities."""

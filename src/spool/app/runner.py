@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from spool.app.build import (
 )
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
+from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -29,7 +31,7 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show
+from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
@@ -40,11 +42,12 @@ from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import fork_supervisor
 from spool.host.clock import SystemClock
+from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec
@@ -75,26 +78,18 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
         return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
 
 
+@dataclass
 class _Run:
     """One run."""
 
-    def __init__(
-        self,
-        spec: LoopSpec,
-        project: Project,
-        change: Change,
-        harness: Harness,
-        supervisor: int,
-        line: socket.socket,
-    ) -> None:
-        self._spec = spec
-        self._project = project
-        self._change = change
-        self._harness = harness
-        self._supervisor = supervisor
-        self._line = line
-        self._clock = SystemClock()
-        self._warnings: list[str] = []
+    _spec: LoopSpec
+    _project: Project
+    _change: Change
+    _harness: Harness
+    _supervisor: int
+    _line: socket.socket
+    _clock: SystemClock = field(default_factory=SystemClock)
+    _warnings: list[str] = field(default_factory=list)
 
     async def run(self, observe: Observe) -> Finish:
         """Take the locks and run the loop."""
@@ -125,19 +120,11 @@ class _Run:
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
         spec, state = self._spec, self._project.state
-        holder = Holder(
-            runner=this_runner(),
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
-            directory=spec.root,
-            since=self._clock.now(),
-        )
         if isinstance(repository, Repository):
             locks, tree = repository.spool_dir / "locks", repository.top
         else:
             locks, tree = state / "locks", Path(spec.root)
-        with held(locks, [tree, state / spec.change], holder):
+        with held(locks, [tree, state / spec.change], holder_of(spec, self._clock.now())):
             yield
 
     async def _in_folder(
@@ -208,15 +195,19 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             emit=room.emit,
+            book=task_book(spec, room.emit),
         )
+        parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
         ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
-        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged)
+        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
             self._warnings.append(f"changes are not counted: {repository.why}")
+        if self._spec.no_gates and (gates := self._spec.settings.gates):
+            self._warnings.append(f"the configured checks are off: {', '.join(gate.name for gate in gates)}")
         for warning in self._warnings:
             emit(Warned(message=warning))
 
@@ -225,6 +216,7 @@ class _Run:
         _settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
+            GateMemory(self._spec.folder).start_fresh()
         try:
             earlier = folder.load()
         except UnreadableState as error:
@@ -240,32 +232,22 @@ class _Run:
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
         main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
-        state = LoopState(
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
+        known = msgspec.structs.replace(
+            expected(spec, this_runner(), now),
             module=self._change.module,
             project=str(main),
             worktree=str(top),
-            root=spec.root,
-            folder=str(folder.path),
             task=spec.task if spec.door is Door.WORKTREE else "",
             criterion=spec.criterion if spec.door is Door.WORKTREE else "",
             done_command=spec.done_command,
             harness=self._harness.name,
-            model=spec.settings.model,
-            terminal=spec.terminal,
             terminal_pid=_terminal_pid(spec.terminal),
-            log=spec.log or None,
-            status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
             limits=spec.limits,
-            completion_promise=DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise,
-            runner=this_runner(),
-            started_at=now,
-            updated_at=now,
         )
+        promise = DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise
+        state = LoopState(**msgspec.structs.asdict(known), completion_promise=promise)
         return continued(state, earlier, last_iteration=folder.last_iteration())
 
     @contextmanager
@@ -378,10 +360,8 @@ def _settle_killed(folder: StateFolder) -> None:
 
 def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
     """Return the final summary of a run: from its state, or with the error that ended it."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        if state is not None and state.run_id == loop.run_id:
-            loop = summarized(state)
+    if (state := folder.of_run(loop.run_id)) is not None:
+        loop = summarized(state)
     if loop.status is not Status.RUNNING:
         return loop
     return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())

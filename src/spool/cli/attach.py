@@ -24,7 +24,6 @@ from spool.views.select import terminal_view
 @click.argument("name", metavar="ID", shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @together(REACH_OPTIONS)
-@click.help_option("-h", "--help")
 def attach(name: str, as_json: bool, path: str | None, everywhere: bool) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
@@ -37,7 +36,6 @@ def attach(name: str, as_json: bool, path: str | None, everywhere: bool) -> int:
 @click.argument("name", metavar="ID", shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @together(REACH_OPTIONS)
-@click.help_option("-h", "--help")
 def logs(name: str, follow: bool, path: str | None, everywhere: bool) -> int:
     """Print a loop's output so far.
 

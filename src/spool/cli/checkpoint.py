@@ -18,7 +18,6 @@ def complete_checkpoint(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 @click.group("checkpoint")
-@click.help_option("-h", "--help")
 def checkpoint() -> None:
     """List, show and restore the attempts that reverts discarded.
 
@@ -28,7 +27,6 @@ def checkpoint() -> None:
 
 @checkpoint.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def list_all(as_json: bool) -> None:
     """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
@@ -45,7 +43,6 @@ def list_all(as_json: bool) -> None:
 
 @checkpoint.command()
 @click.argument("name", shell_complete=complete_checkpoint)
-@click.help_option("-h", "--help")
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
     click.echo(clean(checkpoints.show(name)).rstrip())
@@ -53,7 +50,6 @@ def show(name: str) -> None:
 
 @checkpoint.command()
 @click.argument("name", shell_complete=complete_checkpoint)
-@click.help_option("-h", "--help")
 def diff(name: str) -> None:
     """Print a discarded attempt as a patch."""
     click.echo(checkpoints.diff(name), nl=False)
@@ -61,7 +57,6 @@ def diff(name: str) -> None:
 
 @checkpoint.command()
 @click.argument("name", shell_complete=complete_checkpoint)
-@click.help_option("-h", "--help")
 def restore(name: str) -> None:
     """Restore a discarded attempt to the working tree.
 

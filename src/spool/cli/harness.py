@@ -14,14 +14,12 @@ from spool.views.tables import room, table
 
 
 @click.group("harness")
-@click.help_option("-h", "--help")
 def harness() -> None:
     """List the agents that Spool can run, and check whether one works."""
 
 
 @harness.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def list_harnesses(as_json: bool) -> None:
     """List the agents with their version and features."""
     rows = list_agents()
@@ -34,7 +32,6 @@ def list_harnesses(as_json: bool) -> None:
 @harness.command("check")
 @click.argument("name", shell_complete=complete_harness)
 @click.option("--model", metavar="NAME", help="Model for the agent.")
-@click.help_option("-h", "--help")
 def check(name: str, model: str | None) -> int:
     """Run one tiny task with an agent and report any problem.
 

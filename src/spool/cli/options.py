@@ -73,7 +73,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Parse a duration into seconds."""
-        from spool.domain.settings import seconds
+        from spool.domain.durations import seconds
 
         try:
             return seconds(value)

@@ -6,21 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from spool.cli.loop_options import (
-    AGENT_OPTIONS,
-    INCLUDE_DIRTY,
-    LOOK_OPTIONS,
-    OUTPUT_OPTIONS,
-    START_OPTIONS,
-    TARGET_OPTIONS,
-    TIME_OPTIONS,
-    flag_settings,
-    may_prompt,
-    refuse_contradictions,
-    spec_of,
-    starts_no_loop,
-    together,
-)
+from spool.cli import loop_options as shared
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resolve, resume_command
 from spool.domain.loop import Door
@@ -45,9 +31,9 @@ _EXAMPLES = (
     "130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@together(TARGET_OPTIONS, AGENT_OPTIONS)
+@shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@shared.together(shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
@@ -55,30 +41,29 @@ _EXAMPLES = (
     "[default: revert; if the tree was edited since, ask, else keep]",
 )
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
-@INCLUDE_DIRTY
-@together(OUTPUT_OPTIONS, LOOK_OPTIONS)
-@click.help_option("-h", "--help")
+@shared.INCLUDE_DIRTY
+@shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def run(change_id: str | None, **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
     """
-    refuse_contradictions(given)
+    shared.refuse_contradictions(given)
     if change_id is not None and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
-    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_prompt(given))
-    if starts_no_loop(given):
+    project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
+    if shared.starts_no_loop(given):
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
-    settings = resolve(project.root, flag_settings(given)).settings
+    settings = resolve(project.root, shared.flag_settings(given)).settings
     answer = given["on_resume"] or ""
-    if not answer and not given["fresh"] and may_prompt(given):
+    if not answer and not given["fresh"] and shared.may_prompt(given):
         answer = ask_how_to_resume(project.root, found, settings)
 
     from spool.cli.starting import start
 
-    spec = spec_of(Door.RUN, project.root, found, settings, given)
+    spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
     return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
 

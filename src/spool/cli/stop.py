@@ -21,7 +21,6 @@ _STOP = "spool stop"
 @click.argument("names", metavar="[ID]...", nargs=-1, shell_complete=complete_loop)
 @click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops of this repository.")
 @together(REACH_OPTIONS)
-@click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop loops and wait until their agents have exited.
 

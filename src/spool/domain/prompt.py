@@ -12,6 +12,7 @@ from spool.domain.story import Story
 from spool.domain.tasks import parse_tasks
 from spool.domain.text import quoted
 
+CHECKS_HEADING = "## How it is checked"
 CONTEXT_HEADING = "## Additional Context (added by user mid-loop)"
 
 
@@ -30,6 +31,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """Why the agent's last promise did not count."""
     uncommitted: str = ""
     """What a hook said when it refused the last commit."""
+    checks: str = ""
+    """What Spool runs itself when the work is claimed."""
     question_tool: str = ""
 
 
@@ -59,6 +62,8 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """Why the agent's last COMPLETE did not count."""
     uncommitted: str = ""
     """What a hook said when it refused the last commit."""
+    checks: str = ""
+    """What Spool runs itself when the story is claimed."""
     question_tool: str = ""
 
 
@@ -74,6 +79,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _section("## Its module", parts.change.module_text),
+        _section(CHECKS_HEADING, parts.checks),
         _promise_section(DEFAULT_PROMISE, "this story is complete, its boxes are ticked and its checks pass"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -146,6 +152,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),
         _section("## Your task", parts.user_prompt),
+        _section(CHECKS_HEADING, parts.checks),
         ending or _promise_section(parts.promise, "the whole task is complete and checked"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"

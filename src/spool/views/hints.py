@@ -7,6 +7,7 @@ _WORDS = {
     Hint.COMMAND_TIMEOUT: "--command-timeout sets the limit",
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
     Hint.FRESH_AGENT: "leave out --resume-agent",
+    Hint.RUN_AGENT: "run the agent directly to see why",
     Hint.INCLUDE_DIRTY: "commit or stash them first, or let the loop commit them with --include-dirty",
     Hint.LIST_LOOPS: "spool ps --all lists them",
     Hint.OTHER_PROJECT: "name it by its id, or search them all with --all-projects",
@@ -14,6 +15,7 @@ _WORDS = {
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",
+    Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
 }
 
 

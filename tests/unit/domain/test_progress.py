@@ -1,6 +1,7 @@
 """Where a loop stands, from its events alone."""
 
 import msgspec
+from spool.domain.gate import GateResult
 
 from spool.domain.events import (
     CheckpointSaved,
@@ -11,7 +12,6 @@ from spool.domain.events import (
     RunStarted,
     StopRequested,
 )
-from spool.domain.gate import GateResult
 from spool.domain.outcome import OutcomeKind
 from spool.domain.progress import LoopProgress, Mark
 from spool.domain.story import parse_stories

@@ -2,7 +2,8 @@
 
 import pytest
 
-from spool.domain.settings import Layer, Settings, merge, seconds
+from spool.domain.durations import seconds
+from spool.domain.settings import Layer, Settings, merge
 from spool.errors import UsageError
 
 

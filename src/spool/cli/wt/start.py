@@ -8,9 +8,11 @@ import msgspec
 
 from spool.cli.loop_options import (
     AGENT_OPTIONS,
+    GATE_OPTIONS,
     INCLUDE_DIRTY,
     LOCATE_OPTIONS,
     TIME_OPTIONS,
+    given_gates,
     harness_option,
     together,
 )
@@ -72,11 +74,10 @@ _LIMIT_OPTIONS = (
     help="When the work is done.  [default: tasks; manual without tasks]",
 )
 @_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
-@together(_LIMIT_OPTIONS)
+@together(_LIMIT_OPTIONS, GATE_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @INCLUDE_DIRTY
 @together(_WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     """Start a loop in the worktree of a change, in a new terminal window.
 
@@ -94,13 +95,13 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
         root,
         found,
         _task(task, written=bool(change.proposal or change.tasks)),
-        worktree_settings(root, _flags(given), flag=flag_named),
+        worktree_settings(root, {**_flags(given), **given_gates(given)}, flag=flag_named),
         criterion=_criterion(given, change.tasks),
         done_command=given["done_command"] or "",
         max_iterations=given["max_iterations"],
         stall=given["stall"],
     )
-    _begin(spec)
+    _begin(msgspec.structs.replace(spec, no_gates=given["no_gates"]))
 
 
 def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
@@ -128,7 +129,6 @@ def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @INCLUDE_DIRTY
 @together(LOCATE_OPTIONS, _AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
     from spool.app.worktree_start import resumed_spec
@@ -190,4 +190,4 @@ def _task(words: tuple[str, ...], *, written: bool) -> str:
 
 
 def _flags(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in NAMES if given.get(name) is not None and name != "max_iterations"}
+    return {name: given[name] for name in NAMES if given.get(name) not in (None, ()) and name != "max_iterations"}

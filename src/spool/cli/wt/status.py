@@ -23,7 +23,6 @@ from spool.views.loop_table import show_loops
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
     """Show a loop's status, iterations, usage and current activity.
 
@@ -49,7 +48,6 @@ def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def show_history(name: str | None, as_json: bool, **where: Any) -> None:
     """Show all iterations of a loop: duration, why each ended, and its commits."""
     loop = locate(name, **where)

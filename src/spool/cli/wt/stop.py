@@ -22,7 +22,6 @@ _STOP = "wt-loop stop"
 @click.argument("names", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_loop)
 @click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops that wt-loop started in this repository.")
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop a loop and wait until its agent has exited.
 
@@ -44,7 +43,6 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def done(name: str | None, now: bool, **where: Any) -> int:
     """Mark a loop's work as done. A running loop ends after the current iteration."""
     loop = locate(name, **where)

@@ -17,7 +17,6 @@ from spool.domain.loop import Door, LoopSummary
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def logs(name: str | None, follow: bool, **where: Any) -> None:
     """Print the output of a loop, of all iterations."""
     show_log(named_loop(name, **where), follow=follow)
@@ -26,7 +25,6 @@ def logs(name: str | None, follow: bool, **where: Any) -> None:
 @click.command("attach")
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @together(LOCATE_OPTIONS)
-@click.help_option("-h", "--help")
 def attach(name: str | None, **where: Any) -> int:
     """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
 

@@ -1,7 +1,7 @@
 """Where a loop stands, from its events alone."""
 
 import msgspec
-from spool.domain.gate import GateResult
+from spool.domain.gates.values import GateResult
 
 from spool.domain.events import (
     CheckpointSaved,

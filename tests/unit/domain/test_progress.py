@@ -1,7 +1,6 @@
 """Where a loop stands, from its events alone."""
 
 import msgspec
-from spool.domain.gates.values import GateResult
 
 from spool.domain.events import (
     CheckpointSaved,
@@ -12,6 +11,7 @@ from spool.domain.events import (
     RunStarted,
     StopRequested,
 )
+from spool.domain.gates.values import GateResult
 from spool.domain.outcome import OutcomeKind
 from spool.domain.progress import LoopProgress, Mark
 from spool.domain.story import parse_stories

@@ -75,6 +75,8 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def _show(self) -> None:
         """Show the current verdict and table."""
+        if not self.is_there:
+            return
         self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
         table: DataTable[Text] = self.query_one(DataTable)

@@ -127,7 +127,12 @@ class LoopProgress:
     @property
     def completed(self) -> int:
         """The number of finished stories."""
-        return sum(story.mark is Mark.DONE for story in self.stories.values())
+        return sum(story.mark is Mark.DONE for story in self.shown.values())
+
+    @property
+    def shown(self) -> dict[str, StoryView]:
+        """The stories, without the place of events that came before the first one."""
+        return {name: one for name, one in self.stories.items() if name != WHOLE} or self.stories
 
     def know(self, stories: StoryList) -> bool:
         """Update the list of stories, in order; return whether it changed."""

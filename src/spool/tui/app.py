@@ -46,9 +46,12 @@ class SpoolApp(App[None]):
             self.push_screen(PreviewScreen(self._client, self._change))
 
     def notify(self, message: str, **how: Any) -> None:
-        """Show a notice, cleaned of control sequences and markup, in place of the one before."""
-        self.clear_notifications()
+        """Show a notice, cleaned of control sequences and markup."""
         super().notify(clean(message), **{**how, "markup": False})
+
+    def on_notify(self) -> None:
+        """Remove the notice before: two at once may contradict each other."""
+        self.clear_notifications()
 
     def push_screen(self, *args: Any, **how: Any) -> Any:
         """Open a screen; the notices of the one below do not follow."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -53,7 +54,7 @@ class ResultScreen(KeyedScreen[str | None]):
         self._progress = progress
         self._over = over
         self._shown: list[tuple[Text, ...]] = []
-        self._wide = 0
+        self._widths: list[int] = []
 
     def compose(self) -> ComposeResult:
         """Create the verdict and the table."""
@@ -78,28 +79,30 @@ class ResultScreen(KeyedScreen[str | None]):
         if not self.is_there:
             return
         self.query_one("#verdict-text", Static).update(self._verdict())
-        rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
+        rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.shown.values()]
         table: DataTable[Text] = self.query_one(DataTable)
         before, self._shown = self._shown, rows
-        if len(before) == len(rows) and self._wide == self.size.width:  # update in place, which keeps the cursor
+        # Widths of our own: those that the table measures are of the headings alone if it is filled twice in a row.
+        widths = [max(map(cell_len, cells)) for cells in zip(_COLUMNS, *map(_plain, rows), strict=True)]
+        if len(before) == len(rows) and self._widths == widths:  # update in place, which keeps the cursor
             news = [
                 (at, cell) for at, row in enumerate(rows) for cell in range(len(row)) if row[cell] != before[at][cell]
             ]
             for at, cell in news:
                 table.update_cell_at(Coordinate(at, cell), rows[at][cell])
             return
-        self._wide = self.size.width
+        self._widths = widths
         row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
         for place, name in enumerate(_COLUMNS):
-            table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
-        for story, cells in zip(self._progress.stories, rows, strict=True):
+            table.add_column(Text(name, justify="left" if place < _NAMES else "right"), width=widths[place])
+        for story, cells in zip(self._progress.shown, rows, strict=True):
             table.add_row(*cells, key=story)
         table.move_cursor(row=row)
 
     def _of_interest(self) -> int:
         """Return the row of the current story if it is not done, else the first."""
-        stories = list(self._progress.stories.values())
+        stories = list(self._progress.shown.values())
         current = [at for at, one in enumerate(stories) if one.id == self._progress.current]
         return current[0] if current and stories[current[0]].mark is not Mark.DONE else 0
 
@@ -135,7 +138,7 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def _total(self) -> str:
         progress = self._progress
-        stories = progress.stories.values()
+        stories = progress.shown.values()
         files = len({name for story in stories for name in story.files})
         attempts = sum(story.tries for story in stories)
         parts = [f"{progress.completed} of {counted(len(stories), 'story', 'stories')}", counted(attempts, "attempt")]
@@ -155,3 +158,7 @@ class ResultScreen(KeyedScreen[str | None]):
             Text("-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}", justify="right"),
             Text(str(len(story.files)) if story.attempts else "-", justify="right"),
         )
+
+
+def _plain(row: tuple[Text, ...]) -> list[str]:
+    return [cell.plain for cell in row]

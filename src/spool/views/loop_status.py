@@ -89,7 +89,7 @@ def capacity_words(capacity: Capacity) -> str:
 
 def worktree_table(iterations: Sequence[LoopIteration]) -> list[str]:
     """Return the table of a worktree loop's iterations, as lines."""
-    head = ("#", "ended", "time", "commits", "files", "done", "tokens", "cost", "at")
+    head = ("#", "ended", "at", "time", "commits", "files", "done", "tokens", "cost")
     rows = [_worktree_row(one) for one in iterations]
     notes = [one.done_reason for one in iterations]
     return table(head, rows, width=room(), left=head, drop=_DROPPED, notes=notes)
@@ -193,11 +193,11 @@ def _worktree_row(one: LoopIteration) -> tuple[str, ...]:
     return (
         str(one.n),
         one.exit_reason,
+        words.clock(one.started),
         words.duration((one.ended - one.started).total_seconds()),
         str(len(one.commits)),
         "-" if one.changed_files is None else str(one.changed_files),
         "-" if one.done_check is None else "yes" if one.done_check else "no",
         "-" if one.tokens is None else words.tokens(one.tokens),
         "-" if one.cost is None else f"${one.cost:.2f}",
-        words.clock(one.started),
     )

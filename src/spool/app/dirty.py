@@ -36,7 +36,7 @@ async def refuse_dirty(spec: LoopSpec, repository: Repository | NoRepository, ea
     found = await tree.dirty(_written(spec, repository))
     if not found:
         return
-    if earlier is not None and earlier.memory.left and await tree.fingerprint() == earlier.memory.left:
+    if earlier is not None and earlier.memory.fingerprint and await tree.fingerprint() == earlier.memory.fingerprint:
         return
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     named = ", ".join(one_line(name, 100) for name in found[:_NAMED])

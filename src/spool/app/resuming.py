@@ -53,7 +53,7 @@ async def find_edits(root: Path, change: str, settings: Settings) -> Edited | No
     with suppress(SpoolError, OSError):
         state = StateFolder(Path(state_path(str(root), Door.RUN, change))).load()
         tree = open_worktree(repository, settings)
-        if state is not None and state.memory.left and await tree.fingerprint() == state.memory.left:
+        if state is not None and state.memory.fingerprint and await tree.fingerprint() == state.memory.fingerprint:
             return None
     changed = await compare(repository, left.tree, timeout_s=timeout_s)
     return Edited(label=one_line(left.label, 80), files=tuple(file.path for file in changed))

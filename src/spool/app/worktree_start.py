@@ -11,13 +11,13 @@ from spool.app.change_names import change_meant, known_changes
 from spool.app.dirty import refuse_dirty_now
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
-from spool.app.settings import resolve_settings, root_here
+from spool.app.settings import load_settings, resolve_settings, root_here
 from spool.app.worktrees import known_projects
 from spool.domain.change import check_id
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Layer, Resolved, Settings, merge
+from spool.domain.settings import OWN, Layer, Resolved, Settings, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, has_branch, make_checkout
@@ -123,6 +123,8 @@ def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callabl
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
     before = msgspec.structs.asdict(spec.settings)
+    mine = load_settings(None, {})
+    before |= {name: getattr(mine, name) for name in OWN}  # what holds for all loops holds as it is now
     layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
     return msgspec.structs.replace(
         spec,

@@ -54,7 +54,7 @@ def check(name: str, model: str | None) -> int:
 def _show(rows: list[AgentRow]) -> None:
     cells, notes = [], []
     for row in rows:
-        able = [word for word in ("model", "resume", "json", "cost") if getattr(row, word)]
+        able = [word for word in ("model", "resume", "json", "tokens", "cost") if getattr(row, word)]
         cells.append((row.name, one_line(row.version or "installed", 28) if row.installed else "not installed"))
         notes.append(", ".join(able) if row.installed else row.install)
     head = ("name", "version")

@@ -15,6 +15,7 @@ _HEADINGS = (
     "Worktree",
     "Agent",
     "Completion and limits",
+    "Checks",
     "Run",
     "Terminal",
     "Output",

@@ -9,10 +9,12 @@ import click
 from spool.app.build import find_harness, require_file
 from spool.app.dirty import refuse_dirty_now
 from spool.app.launch import in_background
+from spool.app.loops import loop_at
 from spool.app.runner import run
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
+from spool.views.continuing import continue_command, continue_hint
 from spool.views.hints import next_command
 from spool.views.select import observers_of
 
@@ -36,6 +38,10 @@ def run_here(spec: LoopSpec) -> int:
     elif finish.hint:
         with suppress(OSError):
             click.echo(f"Next: {next_command(finish.hint, spec.again)}", err=True)
+    elif finish.limit and spec.again and (loop := loop_at(Path(spec.root), spec.door, spec.change)):
+        hint = continue_hint(loop)
+        with suppress(OSError):
+            click.echo(f"{hint[:1].upper()}{hint[1:]}:\n  {continue_command(spec.again, loop)}", err=True)
     return int(finish.exit_code)
 
 

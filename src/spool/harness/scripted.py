@@ -23,7 +23,14 @@ class ScriptedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _TRAITS = Traits(
-    program=sys.executable, install="included in Spool", model=False, json=True, cost=True, reads_prompt=False
+    program=sys.executable,
+    install="included in Spool",
+    model=False,
+    json=True,
+    tokens=True,
+    cost=True,
+    usage_so_far=True,
+    reads_prompt=False,
 )
 
 

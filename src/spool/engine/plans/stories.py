@@ -167,7 +167,7 @@ class StoryPlan:
             await self._world.checkpoints.drop(left)
             return memory
         self._resumed = True  # a person may have worked in the tree since
-        decided = not memory.left or not edited or self._options.answer is OnResume.REVERT
+        decided = not memory.fingerprint or not edited or self._options.answer is OnResume.REVERT
         if left is None or (memory.due is not Due.NOTHING and decided):
             return memory
         how = self._options.answer or (OnResume.KEEP if edited else self._options.on_resume)
@@ -185,7 +185,7 @@ class StoryPlan:
         self._warn(self._world.source.concerns())
         self._world.book.before_agent(found, await self._texts(found))
         stories = self._known = self._world.book.honest(found)
-        story = stories.next
+        story = stories.find(memory.unaccepted) or stories.next
         if story is None:
             return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
         if memory.story is not None and memory.story.id != story.id:
@@ -199,7 +199,8 @@ class StoryPlan:
             attempt=memory.retries + 1,
         )
         self._announce(state)
-        return msgspec.structs.replace(memory, story=state)
+        begun = story.id if self._world.keeper is not None else ""
+        return msgspec.structs.replace(memory, story=state, unaccepted=begun)
 
     async def _texts(self, stories: StoryList) -> str:
         """Return what the change says, before the first agent."""
@@ -399,12 +400,13 @@ def _for_next_story(memory: PlanState) -> PlanState:
     return PlanState(
         story=memory.story,
         base=memory.base,
+        left=memory.left,
         proof=memory.proof,
         evidence=memory.evidence,
         leavings=memory.leavings,
         failed_commits=memory.failed_commits,
         uncommitted=memory.uncommitted,
-        left=memory.left,
+        fingerprint=memory.fingerprint,
     )
 
 

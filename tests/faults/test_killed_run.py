@@ -75,7 +75,7 @@ def prepared(base: Path) -> Scratch:
 
 
 def run(scratch: Scratch, die_at: int) -> int:
-    words = ["run", CHANGE, "--harness", "mine", "--commit-stories", "--no-stream"]
+    words = ["run", CHANGE, "--harness", "mine", "--commit-stories", "--include-dirty", "--on-resume", "revert"]
     return subprocess.run(
         [sys.executable, "-c", DIES, *words],
         cwd=scratch.root,

@@ -53,6 +53,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
     denied: tuple[str, ...] = ()
+    allow_all: bool = False
+    """Whether all tools were allowed, as far as that is ours to say."""
     changed_files: int | None = None
     usage: Usage = Usage()
     session: str = ""
@@ -80,6 +82,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     note: str = ""
     refused: Refusal | None = None
+    hopeless: bool = False
+    """Whether only a person can mend it: the next iteration would end the same."""
     exceeded: Exceeded | None = None
 
     @property
@@ -119,7 +123,7 @@ def classify(facts: Facts) -> Outcome:
     if facts.stopped in _STOPPED:
         kind, reason = _STOPPED[facts.stopped]
         if facts.stopped is StopCause.PERSON and facts.stopped_by:
-            reason = f"stopped by {facts.stopped_by}"
+            reason = stopped_words(facts.stopped_by)
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)
@@ -129,6 +133,7 @@ def classify(facts: Facts) -> Outcome:
             reason=f"was denied {_listed(facts.denied)}",
             exit_code=facts.exit_code,
             note=Hint.ALLOW_ALL,
+            hopeless=not facts.allow_all,
         )
     if facts.failure is not None:
         return Outcome(
@@ -136,8 +141,14 @@ def classify(facts: Facts) -> Outcome:
             reason=one_line(facts.failure.message, 400),
             exit_code=facts.exit_code,
             note=facts.failure.hint,
+            hopeless=facts.failure.error in (ErrorKind.AUTH, ErrorKind.CONFIG),
         )
     return _judge_promise(facts)
+
+
+def stopped_words(by: str) -> str:
+    """Describe a stop: `stopped with q`, `stopped by Ctrl-C`."""
+    return f"stopped with {by}" if by == "q" else f"stopped by {by}"
 
 
 def _judge_promise(facts: Facts) -> Outcome:

@@ -56,6 +56,9 @@ class StoryView:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     files: set[str] = field(default_factory=set)
+    """The files that its attempts changed, without those that were reverted."""
+    at_checkpoint: frozenset[str] = frozenset()
+    """The changed files that its checkpoint has, and a revert keeps."""
     seen: int = 0
     """The number of its events."""
     since: str = ""
@@ -67,6 +70,11 @@ class StoryView:
         """Return the time spent on it in seconds, including a running attempt."""
         runs = bool(self.attempts) and not self.attempts[-1].outcome
         return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
+
+    @property
+    def tries(self) -> int:
+        """The number of its attempts; a wait for a rate limit is none."""
+        return sum(one.outcome != OutcomeKind.RATE_LIMITED for one in self.attempts)
 
     @property
     def iteration(self) -> int | None:
@@ -124,7 +132,12 @@ class LoopProgress:
     @property
     def completed(self) -> int:
         """The number of finished stories."""
-        return sum(story.mark is Mark.DONE for story in self.stories.values())
+        return sum(story.mark is Mark.DONE for story in self.shown.values())
+
+    @property
+    def shown(self) -> dict[str, StoryView]:
+        """The stories, without the place of events that came before the first one."""
+        return {name: one for name, one in self.stories.items() if name != WHOLE} or self.stories
 
     def know(self, stories: StoryList) -> bool:
         """Update the list of stories, in order; return whether it changed."""
@@ -159,6 +172,9 @@ class LoopProgress:
                 self._enter(event)
             case events.CheckpointSaved():
                 self._save(event)
+            case events.Reverted():
+                story = self._named(event.story_id, "")
+                story.files = set(story.at_checkpoint)
             case events.StoryDone():
                 self._named(event.story_id, event.title).mark = Mark.DONE
             case events.IterationEnded():
@@ -209,6 +225,7 @@ class LoopProgress:
                 story.until = event.tree
         story = self._named(event.story_id, "")
         story.since, story.until = event.tree, ""
+        story.at_checkpoint = frozenset(story.files)
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()
@@ -216,8 +233,9 @@ class LoopProgress:
         if attempt is None:
             attempt = Attempt(record.iteration, record.attempt or 1)
             story.attempts.append(attempt)
-        attempt.outcome = str(record.outcome)
-        attempt.reason, attempt.note = record.reason, record.note
+        rejected = record.rejected
+        attempt.outcome = "refused" if rejected else str(record.outcome)
+        attempt.reason, attempt.note = rejected.why if rejected else record.reason, record.note
         attempt.seconds = record.duration_s
         story.seconds += record.duration_s
         story.usage += record.usage

@@ -7,7 +7,7 @@ import msgspec
 
 from spool.domain.budget import Exceeded, Limit
 from spool.domain.carried import carried
-from spool.domain.gates.values import GateResult, Proof
+from spool.domain.gates.values import GateResult, Proof, refusal
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
@@ -60,6 +60,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     """When a rate limit ends, if the agent reported it."""
     completion_found: bool = False
+    hopeless: bool = False
+    """Whether only a person can mend what went wrong."""
     refused: Refusal | None = None
     """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
@@ -107,6 +109,11 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
             deletions=self.deletions,
             trees=self.trees,
         )
+
+    @property
+    def rejected(self) -> GateResult | None:
+        """The gate that refused the agent's claim of completion, if one did."""
+        return refusal(self.gates) if self.outcome is OutcomeKind.COMPLETED else None
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
@@ -176,9 +183,15 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
 def _starting(earlier: LoopState | None) -> PlanState:
     """Return the memory with which limits start over: gates still measure from where the loop began."""
     if earlier is None or earlier.status is Status.DONE:
-        return PlanState()
+        return PlanState(fingerprint=earlier.memory.fingerprint if earlier else "")
     memory = earlier.memory
-    return PlanState(base=memory.base, left=memory.left, unaccepted=memory.unaccepted, refusal=memory.refusal)
+    return PlanState(
+        base=memory.base,
+        left=memory.left,
+        unaccepted=memory.unaccepted,
+        refusal=memory.refusal,
+        fingerprint=memory.fingerprint,
+    )
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

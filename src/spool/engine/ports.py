@@ -136,6 +136,10 @@ class Worktree(Protocol):
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
         """Commit everything but Spool's own files and those to leave; return None if there is nothing to commit."""
 
+    async def fingerprint(self) -> str:
+        """Return a text that differs once anybody has edited, staged or committed something; empty if unknown."""
+        ...
+
 
 class Clock(Protocol):
     """Time and randomness."""

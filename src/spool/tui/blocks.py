@@ -205,8 +205,9 @@ def _loop_event(event: events.Event) -> list[Block]:
     """Return an event of the loop itself as single lines: as the other views narrate it, or in words of its own."""
     match event:
         case events.IterationStarted():
-            return [rule(f"iteration {event.iteration}")]
-        case events.Reverted():
+            at = f", {words.clock(event.at)}" if event.at else ""
+            return [rule(f"iteration {event.iteration}{at}")]
+        case events.Reverted() | events.TreeKept():
             return [line(words.story(event), Tone.WARN)]
         case events.Waiting():
             return [line(words.waiting(event), Tone.WARN)]

@@ -20,7 +20,7 @@ from spool.domain.stream import (
     Usage,
     UsageSoFar,
 )
-from spool.domain.text import clean, one_line
+from spool.domain.text import clean
 from spool.views import words
 from spool.views.narration import narrate
 
@@ -53,6 +53,7 @@ class LiveView:
             case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
+                self._say("\n", "")
             case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
             case events.IterationEnded(record=record):
@@ -87,7 +88,7 @@ class LiveView:
             case ToolUse():
                 self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
-                self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
+                self._say(words.tool_output(said), "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
             case UsageSoFar() | Done():

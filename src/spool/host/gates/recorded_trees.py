@@ -109,7 +109,7 @@ class RecordedTrees:
     async def checkout(self, tree: Tree, share: Sequence[str]) -> AsyncIterator[Path]:
         """Check out a tree in a folder of its own, outside the working tree, and remove it afterwards.
 
-        It is a clone without remotes, so that a check may ask git; it borrows ignored files, such as `.venv`.
+        It is a repository, so that a check may ask git; it borrows ignored files, such as `.venv`.
         """
         scratch = user_cache() / "scratch"
         make_folder(scratch)
@@ -124,12 +124,16 @@ class RecordedTrees:
             yield folder
 
     async def _clone(self, folder: Path) -> None:
-        top, timeout_s = self._repository.top, _CHECKOUT_S
-        words = ("clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", str(top), str(folder))
-        await ask_git(*words, directory=top, timeout_s=timeout_s)
-        await ask_git("remote", "remove", "origin", directory=folder, timeout_s=timeout_s)
-        if await self._head():
-            await ask_git("read-tree", "HEAD", directory=folder, timeout_s=timeout_s)
+        """Make a repository that borrows the objects, with HEAD where it is; no git of ours uses a transport."""
+        make_folder(folder)
+        words = ("init", "--quiet", "--template=", f"--object-format={self._repository.object_format}")
+        await ask_git(*words, directory=folder, timeout_s=_CHECKOUT_S)
+        lent = self._repository.common_dir / "objects"
+        make_folder(folder / ".git" / "objects" / "info")
+        (folder / ".git" / "objects" / "info" / "alternates").write_bytes(os.fsencode(lent) + b"\n")
+        if head := await self._head():
+            await ask_git("update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
+            await ask_git("read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
 
     async def _head(self) -> str | None:
         words = ["git", "rev-parse", "--quiet", "--verify", "HEAD"]

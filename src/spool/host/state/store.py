@@ -16,7 +16,7 @@ import msgspec
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
 from spool.domain.stream import Usage
-from spool.errors import StateError, UnreadableState
+from spool.errors import RemovedTree, StateError, UnreadableState
 from spool.host.state import files
 from spool.host.state.journal import usage_of
 from spool.host.state.records import encoded
@@ -36,6 +36,9 @@ class StateFolder:
     def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
         self.path = path
         self._mirror = mirror
+        self._root = path.parents[3]
+        self._ground: tuple[int, bool] | None = None
+        """The project's directory as a run found it: its inode, and whether git was there."""
 
     @property
     def journal(self) -> Path:
@@ -61,6 +64,7 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Create the folder, hide it from git without touching the user's .gitignore, and restore missing files."""
+        self.refuse_removed()
         with files.naming(self.path):
             make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
@@ -70,6 +74,14 @@ class StateFolder:
             make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
                 _restore(self._mirror / name, self.path / name)
+
+    def refuse_removed(self) -> None:
+        """Raise if the project's directory was removed since `prepare`, also if an agent has made it anew."""
+        now = _ground(self._root)
+        was, self._ground = self._ground, self._ground or now
+        # The inode alone proves nothing: on some network file systems it changes.
+        if now is None or (was is not None and now[0] != was[0] and was[1] and not now[1]):
+            raise RemovedTree(f"{self._root} was removed while its loop was running")
 
     def load(self) -> LoopState | None:
         """Return the state; None if there is none. Unreadable state is an error, never a default."""
@@ -146,7 +158,13 @@ class StateFolder:
         if state is None:
             return None
         used = usage_of(self.journal, state.in_flight.iteration) if state.in_flight else Usage()
-        return unfinished(state, last, now=now, used=used)
+        return unfinished(state, last, now=min(now, self._last_sign(state) or now), used=used)
+
+    def _last_sign(self, state: LoopState) -> datetime | None:
+        """Return when the runner that died, or its agent, last wrote anything."""
+        agent = [self.logs / f"{state.iteration:04d}.{stream}" for stream in ("out", "err")]
+        written = [path.stat().st_mtime for path in (self.journal, *agent) if path.exists()]
+        return datetime.fromtimestamp(max(written), UTC) if written else None
 
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""
@@ -204,6 +222,7 @@ class StateFolder:
 
     def _repair(self) -> None:
         """Restore the folder, or a record in it, if it was removed. Context alone may be removed."""
+        self.refuse_removed()
         lost = self._mirror is not None and any(
             (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
         )
@@ -218,6 +237,12 @@ class StateFolder:
             with files.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
                 files.write_all(descriptor, data)
             temporary.rename(self._mirror / "state.json")
+
+
+def _ground(root: Path) -> tuple[int, bool] | None:
+    with suppress(OSError):
+        return root.stat().st_ino, (root / ".git").exists()
+    return None
 
 
 def _restore(kept: Path, lost: Path) -> None:

@@ -1,44 +1,43 @@
 """Describe a working tree and its repository as facts, from git's documentation and the file system alone.
 
-This is the second opinion on a revert: it knows nothing about how Spool records a tree. A portrait maps the name of each
-fact to its value; two equal portraits are the same tree, index, HEAD, refs, submodules and worktrees.
+This is the second opinion on a revert: it knows nothing about how Spool records a tree. A portrait maps the name of
+each fact to its value; two equal portraits are the same tree, index, HEAD, refs, submodules and worktrees.
 """
 
 import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-# What git itself keeps beside refs and index for an operation in progress, per worktree (gitrepository-layout, git-merge,
-# git-rebase, git-bisect).
+# What git keeps beside refs and index for an operation in progress (gitrepository-layout, git-merge, git-rebase).
 IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
     *("REBASE_HEAD", "BISECT_START", "BISECT_LOG", "BISECT_TERMS", "BISECT_EXPECTED_REV"),
     *("rebase-merge", "rebase-apply", "sequencer"),
 )
 SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow")
-INDEX_TIMES = (b"  ctime:", b"  mtime:", b"  dev:", b"  uid:")
+DEBUG = (b"  ctime:", b"  mtime:", b"  dev:", b"  uid:", b"  size:")
 
 
-def portrait(root: Path, *, ours: str) -> dict[str, str]:
+def portrait(root: Path, *, ours: str, env: Mapping[str, str]) -> dict[str, str]:
     """Return every fact about the tree at `root`; refs under `ours` are Spool's own and left out."""
     mounts = _mount_points()
     facts = dict(_entries(os.fsencode(root.resolve()), mounts))
-    for repository in [root, *_nested(root, mounts)]:
-        name = str(repository.relative_to(root))
-        facts.update({f"{name}: {fact}": value for fact, value in _repository(repository, ours)})
+    for folder in [root, *_nested(root, mounts)]:
+        repository = _Repository(folder, ours, env)
+        facts.update({f"{folder.relative_to(root)}: {fact}": value for fact, value in repository.facts()})
     return facts
 
 
-def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """Name each fact that two portraits do not share, with both values."""
-    return [
-        f"{fact}: {before.get(fact, 'absent')} -> {after.get(fact, 'absent')}"
+def differences(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    """Return each fact that two portraits do not share, with both values."""
+    return {
+        fact: f"{before.get(fact, 'absent')} -> {after.get(fact, 'absent')}"
         for fact in sorted(before.keys() | after.keys())
         if before.get(fact) != after.get(fact)
-    ]
+    }
 
 
 def _entries(root: bytes, mounts: set[bytes]) -> Iterator[tuple[str, str]]:
@@ -57,15 +56,15 @@ def _folder(folder: int, root: bytes, prefix: bytes, mounts: set[bytes]) -> Iter
     for name in sorted(os.fsencode(entry) for entry in os.listdir(folder)):
         path = prefix + name
         if root + b"/" + path in mounts:
-            yield f"entry {path!r}", "a mount point"
+            yield f"entry {os.fsdecode(path)}", "a mount point"
             continue
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        yield f"entry {path!r}", _look(name, folder, status)
+        yield f"entry {os.fsdecode(path)}", _look(name, folder, status)
         if stat.S_ISDIR(status.st_mode) and name != b".git":
             try:
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             except PermissionError:
-                yield f"entry {path!r}/", "unreadable"
+                yield f"entry {os.fsdecode(path)}/", "unreadable"
                 continue
             try:
                 yield from _folder(inner, root, path + b"/", mounts)
@@ -108,69 +107,83 @@ def _nested(root: Path, mounts: set[bytes]) -> list[Path]:
     found = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if os.fsencode(f"{folder}/{name}") not in mounts]
-        if Path(folder) != root and ".git" in folders + files and _git(Path(folder), "rev-parse", "--git-dir") is not None:
+        if Path(folder) != root and ".git" in folders + files:
             found.append(Path(folder))
         if ".git" in folders:
             folders.remove(".git")
     return found
 
 
-def _repository(tree: Path, ours: str) -> Iterator[tuple[str, str]]:
-    """Yield the facts of one repository: index, HEAD, refs, stashes, operations in progress, settings, worktrees."""
-    yield from _index(tree)
-    yield "HEAD", _read(*_git_paths(tree, "HEAD"))
-    yield from _refs(tree, ours)
-    yield "stashes", _text(_git(tree, "reflog", "show", "--format=%H %gs", "refs/stash", "--"))
-    yield "status", _text(_git(tree, "status", "--porcelain=v2", "-z", "--ignored", "--untracked-files=all"))
-    yield "worktrees", _text(_git(tree, "worktree", "list", "--porcelain", "-z"))
-    for place in _git_paths(tree, *IN_PROGRESS, *SETTINGS):
-        for path in _files(place):
-            yield f"{place.name} {path.relative_to(place.parent)}", _read(path)
+class _Repository:
+    """One repository, as git's own commands describe it."""
+
+    def __init__(self, tree: Path, ours: str, env: Mapping[str, str]) -> None:
+        self._tree = tree
+        self._ours = ours
+        self._env = env
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield index, HEAD, refs, stashes, operations in progress, settings and worktrees."""
+        yield from self._index()
+        yield from self._refs()
+        yield "HEAD", _content(*self._places("HEAD"))
+        yield "stashes", self._text("reflog", "show", "--format=%H %gs", "refs/stash", "--")
+        yield "status", self._text("status", "--porcelain=v2", "-z", "--ignored", "--untracked-files=all")
+        yield "worktrees", self._text("worktree", "list", "--porcelain", "-z")
+        for place in self._places(*IN_PROGRESS, *SETTINGS):
+            for path in _files(place):
+                yield f"{place.name} {path.relative_to(place.parent)}", _content(path)
+
+    def _index(self) -> Iterator[tuple[str, str]]:
+        """Yield each entry with mode, object, stage and flags (intent to add, skip-worktree, assume-unchanged).
+
+        The times and inode numbers of an entry are a cache; git-update-index calls them stat information. With -z each
+        path ends in NUL, and the debug lines of an entry stand before the next one.
+        """
+        names: list[bytes] = []
+        for piece in (self._git("ls-files", "--stage", "--debug", "-z") or b"").split(b"\0"):
+            flags, entry = _flags_and_entry(piece)
+            if names:
+                yield f"index {names[-1]!r}", flags
+            names.append(entry)
+        wanted = sorted({name.split(b" ")[1] for name in names if name and not name.startswith(b"160000")})
+        answer = self._git("cat-file", "--batch-check", stdin=b"".join(name + b"\n" for name in wanted)) or b""
+        missing = [line.decode() for line in answer.splitlines() if line.endswith(b" missing")]
+        yield "objects of the index", "; ".join(missing) or "all there"
+
+    def _refs(self) -> Iterator[tuple[str, str]]:
+        """Yield each ref with its object and, for a symbolic ref, its target; a dangling one is read from its file."""
+        for line in self._text("for-each-ref", "--format=%(refname) %(objectname) %(symref)").splitlines():
+            name, _, value = line.partition(" ")
+            if not name.startswith(self._ours):
+                yield f"ref {name}", value
+        (refs,) = self._places("refs")
+        for path in _files(refs):
+            if path.read_bytes().startswith(b"ref: "):
+                yield f"symbolic ref {path.relative_to(refs)}", _content(path)
+        whole = self._git("rev-list", "--objects", "--all", "--quiet") is not None
+        yield "history", "complete" if whole else "broken"
+
+    def _places(self, *names: str) -> list[Path]:
+        """Return where git keeps each of these for this worktree."""
+        answer = self._text("rev-parse", *(word for name in names for word in ("--git-path", name)))
+        return [self._tree / place for place in answer.splitlines()]
+
+    def _text(self, *words: str) -> str:
+        return (self._git(*words) or b"").decode(errors="surrogateescape")
+
+    def _git(self, *words: str, stdin: bytes = b"") -> bytes | None:
+        """Return what git prints, without letting it refresh the index on the way; None when it fails."""
+        argv = ["git", "--no-optional-locks", *words]
+        answer = subprocess.run(argv, cwd=self._tree, env=self._env, input=stdin, capture_output=True, check=False)
+        return answer.stdout if answer.returncode == 0 else None
 
 
-def _index(tree: Path) -> Iterator[tuple[str, str]]:
-    """Yield each entry of the index with mode, object, stage and flags (intent to add, skip-worktree, assume-unchanged).
-
-    The times and inode numbers of an entry are a cache; git-update-index calls them stat information.
-    """
-    entries = (_git(tree, "ls-files", "--stage", "--debug", "-z") or b"").split(b"\0")
-    # With -z each path ends in NUL and the debug lines of that path follow it, before the next entry.
-    names: list[bytes] = []
-    for piece in entries:
-        debug, entry = _debug_and_entry(piece)
-        if names:
-            yield f"index {names[-1]!r}", debug.decode()
-        names.append(entry)
-    missing = [line for line in _objects(tree, names) if line.endswith(" missing")]
-    yield "objects of the index", "; ".join(missing) or "all there"
-
-
-def _debug_and_entry(piece: bytes) -> tuple[bytes, bytes]:
+def _flags_and_entry(piece: bytes) -> tuple[str, bytes]:
     lines = piece.split(b"\n")
-    flags = [line[line.find(b"flags:") :] for line in lines if b"flags:" in line and line.startswith(b"  size:")]
-    debug = [line for line in lines if line.startswith((*INDEX_TIMES, b"  size:"))]
-    return b" ".join(flags), b"\n".join(lines[len(debug) :])
-
-
-def _objects(tree: Path, names: list[bytes]) -> list[str]:
-    wanted = {name.split(b" ")[1] for name in names if name and not name.startswith(b"160000")}
-    if not wanted:
-        return []
-    return _text(_git(tree, "cat-file", "--batch-check", stdin=b"\n".join(sorted(wanted)) + b"\n")).splitlines()
-
-
-def _refs(tree: Path, ours: str) -> Iterator[tuple[str, str]]:
-    """Yield each ref with its object and, for a symbolic ref, its target; a dangling one is read from its file."""
-    listing = _text(_git(tree, "for-each-ref", "--format=%(refname) %(objectname) %(symref)"))
-    for line in listing.splitlines():
-        name, _, value = line.partition(" ")
-        if not name.startswith(ours):
-            yield f"ref {name}", value
-    (refs,) = _git_paths(tree, "refs")
-    for path in _files(refs):
-        if (text := _read(path)).startswith("'ref: "):
-            yield f"symbolic ref {path.relative_to(refs)}", text
-    yield "history", "complete" if _git(tree, "rev-list", "--objects", "--all", "--quiet") is not None else "broken"
+    debug = [line for line in lines if line.startswith(DEBUG)]
+    flags = [line.partition(b"flags: ")[2].decode() for line in debug if b"flags: " in line]
+    return " ".join(flags), b"\n".join(lines[len(debug) :])
 
 
 def _files(path: Path) -> list[Path]:
@@ -179,27 +192,8 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.is_file() else []
 
 
-def _read(path: Path) -> str:
+def _content(path: Path) -> str:
     try:
-        return repr(path.read_bytes())[1:]
+        return repr(path.read_bytes())
     except OSError as error:
         return f"unreadable: {error.strerror}"
-
-
-def _git_paths(tree: Path, *names: str) -> list[Path]:
-    """Return where git keeps each of these for the worktree at `tree`; where they usually are, if git cannot say."""
-    answer = _git(tree, "rev-parse", *(word for name in names for word in ("--git-path", name)))
-    places = _text(answer).splitlines() if answer is not None else [f".git/{name}" for name in names]
-    return [tree / place for place in places]
-
-
-def _text(answer: bytes | None) -> str:
-    return "" if answer is None else answer.decode(errors="surrogateescape")
-
-
-def _git(tree: Path, *words: str, stdin: bytes = b"") -> bytes | None:
-    """Return what git prints, without letting it refresh the index on the way; None when it fails."""
-    answer = subprocess.run(
-        ["git", "--no-optional-locks", "-C", str(tree), *words], input=stdin, capture_output=True, check=False
-    )
-    return answer.stdout if answer.returncode == 0 else None

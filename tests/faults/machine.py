@@ -163,9 +163,11 @@ def peak_kib(pid: int) -> int:
 
 
 @contextmanager
-def running(scratch: Scratch, *words: str, **kwargs: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `spool ralph` beside the test; it does not outlive the block."""
-    process = scratch.start("ralph", *words, "--change", CHANGE, **kwargs)
+def running(
+    scratch: Scratch, *words: str, argv: list[str] | None = None, **kwargs: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `spool ralph`, or another command line, beside the test; it does not outlive the block."""
+    process = scratch.start("ralph", *words, "--change", CHANGE, argv=argv, **kwargs)
     try:
         yield process
     finally:
@@ -304,6 +306,14 @@ class Terminal:
 def terminal(scratch: Scratch, *words: str) -> Terminal:
     """Run `spool ralph` in a terminal."""
     return Terminal(scratch.argv("ralph", *words, "--change", CHANGE), directory=scratch.root, env=scratch.env)
+
+
+def without_control_groups(argv: list[str]) -> list[str]:
+    """Return a command line that runs another where no control group can be made; only root can do that."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to hide the control groups")
+    hide = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+    return [need("unshare"), "--mount", "sh", "-c", hide, "sh", *argv]
 
 
 def need(program: str) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -28,7 +27,7 @@ from spool.engine.ports import Emit, Harness, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
-from spool.host.agents.supervisor import fork_supervisor
+from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
@@ -59,9 +58,9 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
-    supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:  # closed even if the run fails before it has an agent
+        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
 
 
 class _Run:
@@ -73,15 +72,13 @@ class _Run:
         project: Project,
         change: Change,
         harness: Harness,
-        supervisor: int,
-        line: socket.socket,
+        supervision: Supervision,
     ) -> None:
         self._spec = spec
         self._project = project
         self._change = change
         self._harness = harness
-        self._supervisor = supervisor
-        self._line = line
+        self._supervision = supervision
         self._clock = SystemClock()
         self._warnings: list[str] = []
 
@@ -140,8 +137,7 @@ class _Run:
         state = msgspec.structs.replace(state, journal_offset=journal.offset)
         folder.link()
         host = AgentHost(
-            self._supervisor,
-            self._line,
+            self._supervision,
             directory=Path(self._spec.root),
             logs=folder.logs,
             environment=self._environment(),

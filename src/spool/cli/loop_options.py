@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spool.cli.options import Duration, option
+from spool.cli.options import Duration, Size, option
 from spool.cli.target import complete_change
 from spool.errors import UsageError
 
@@ -44,7 +44,7 @@ AGENT_OPTIONS = (
     ),
     _agent("--resume-agent", is_flag=True, default=None, help="Continue one agent conversation across iterations."),
 )
-TIME_OPTIONS = (
+AGENT_LIMIT_OPTIONS = (
     _limits(
         "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
     ),
@@ -52,6 +52,11 @@ TIME_OPTIONS = (
         "--idle-timeout",
         type=Duration(),
         help="Stop an agent that is silent this long; 0 disables.  [default: 30m]",
+    ),
+    _limits(
+        "--agent-memory",
+        type=Size(),
+        help="Stop an agent that uses more memory than this, like 4G; 0 disables.  [default: 0]",
     ),
 )
 START_OPTIONS = (

@@ -8,12 +8,12 @@ import click
 import msgspec
 
 from spool.cli.loop_options import (
+    AGENT_LIMIT_OPTIONS,
     AGENT_OPTIONS,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
     TARGET_OPTIONS,
-    TIME_OPTIONS,
     flag_settings,
     may_prompt,
     refuse_contradictions,
@@ -51,7 +51,7 @@ _EXAMPLES = (
 @_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@together(AGENT_LIMIT_OPTIONS, START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(OUTPUT_OPTIONS, LOOK_OPTIONS)
 @click.help_option("-h", "--help")

@@ -7,12 +7,12 @@ import click
 import msgspec
 
 from spool.cli.loop_options import (
+    AGENT_LIMIT_OPTIONS,
     AGENT_OPTIONS,
     LOOK_OPTIONS,
     OUTPUT_OPTIONS,
     START_OPTIONS,
     TARGET_OPTIONS,
-    TIME_OPTIONS,
     flag_settings,
     may_prompt,
     refuse_contradictions,
@@ -45,7 +45,7 @@ _EXAMPLES = (
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @together(TARGET_OPTIONS, AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@together(TIME_OPTIONS, START_OPTIONS)
+@together(AGENT_LIMIT_OPTIONS, START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),

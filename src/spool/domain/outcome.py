@@ -7,7 +7,7 @@ import msgspec
 
 from spool.domain.promise import Claim, PromiseReading
 from spool.domain.stream import ErrorKind, Failure, Usage
-from spool.domain.text import one_line
+from spool.domain.text import one_line, sized
 from spool.errors import Hint
 
 
@@ -24,6 +24,7 @@ class OutcomeKind(StrEnum):
     PERMISSION_DENIED = "permission denied"
     INTERRUPTED = "interrupted"
     OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
 
 
 class StopCause(StrEnum):
@@ -33,6 +34,7 @@ class StopCause(StrEnum):
     WALL = "wall"
     IDLE = "idle"
     OUTPUT = "output"
+    MEMORY = "memory"
     PROMISED = "promised"
 
 
@@ -44,6 +46,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopCause | None = None
     stopped_by: str = ""
     """The source of a person's request."""
+    memory_limit: int = 0
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
@@ -88,6 +91,7 @@ _ERRORS = {
     OutcomeKind.IDLE,
     OutcomeKind.PERMISSION_DENIED,
     OutcomeKind.OUTPUT_LIMIT,
+    OutcomeKind.MEMORY_LIMIT,
 }
 
 _STOPPED = {
@@ -95,6 +99,7 @@ _STOPPED = {
     StopCause.WALL: (OutcomeKind.TIMEOUT, "ran longer than the iteration timeout"),
     StopCause.IDLE: (OutcomeKind.IDLE, "printed nothing for the idle timeout"),
     StopCause.OUTPUT: (OutcomeKind.OUTPUT_LIMIT, "printed more than the output limit"),
+    StopCause.MEMORY: (OutcomeKind.MEMORY_LIMIT, "used more than the memory limit"),
 }
 
 
@@ -107,6 +112,8 @@ def classify(facts: Facts) -> Outcome:
         kind, reason = _STOPPED[facts.stopped]
         if facts.stopped is StopCause.PERSON and facts.stopped_by:
             reason = f"stopped by {facts.stopped_by}"
+        if facts.stopped is StopCause.MEMORY:
+            reason = f"used more than {sized(facts.memory_limit)} of memory"
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)

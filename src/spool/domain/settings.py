@@ -10,6 +10,9 @@ import msgspec
 from spool.domain.text import one_line
 from spool.errors import UsageError
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])?(?:i?b)?")
+_SIZE_UNITS = {None: 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LEAST_MEMORY = 16 << 20
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
@@ -41,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
+    agent_memory: int = 0
+    """Memory in bytes that an agent and its descendants may use together, also written `4G`."""
     terminal: str | tuple[str, ...] = ""
     """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
@@ -74,6 +79,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
 DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace"))}
+SIZES = {"agent_memory"}
 NAMES = tuple(name for name in _TYPES if name != TABLES)
 
 
@@ -101,6 +107,17 @@ def seconds(raw: object) -> float:
         number = float(found[1]) * _UNITS[found[2]]
     if not 0 <= number < 1e9:
         raise ValueError("a duration must be from 0 to 1e9 s")
+    return number
+
+
+def size(raw: object) -> int:
+    """Parse a size into bytes: a number, or `512M`, `4G`. Units are powers of 1024."""
+    found = _SIZE.fullmatch(str(raw).strip().lower())
+    if not found:
+        raise ValueError(f"'{one_line(str(raw), 40)}' is not a size like 512M or 4G")
+    number = int(float(found[1]) * _SIZE_UNITS[found[2]])
+    if number and not _LEAST_MEMORY <= number < 1 << 60:
+        raise ValueError(f"a size must be 0, or from {_LEAST_MEMORY >> 20}M to 1e6T")
     return number
 
 
@@ -135,6 +152,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return None
         if name in DURATIONS:
             return seconds(raw)
+        if name in SIZES:
+            return size(raw)
         if _TYPES[name] is bool:
             return _switch(raw)
         if _TYPES[name] is int:

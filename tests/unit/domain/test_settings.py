@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.domain.settings import Layer, Settings, merge, seconds
+from spool.domain.settings import Layer, Settings, merge, seconds, size
 from spool.errors import UsageError
 
 
@@ -78,3 +78,18 @@ def test_an_error_names_what_it_is_about_once(origin: str, value: object, said: 
 def test_an_error_about_two_flags_names_both() -> None:
     with pytest.raises(UsageError, match="--min-iterations is more than --max-iterations"):
         merge([Layer("--min-iterations", {"min_iterations": 9}), Layer("--max-iterations", {"max_iterations": 3})])
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [("4G", 4 << 30), ("4GiB", 4 << 30), ("0.5g", 1 << 29), ("512 MB", 1 << 29), (1 << 30, 1 << 30), ("0", 0)],
+)
+def test_sizes(raw: object, value: int) -> None:
+    assert size(raw) == value
+    assert merge([Layer("config.toml", {"agent_memory": raw})]).settings.agent_memory == value
+
+
+@pytest.mark.parametrize("raw", ["", "G", "-1", "4X", "1M", "1e30", "99999999T"])
+def test_bad_sizes(raw: object) -> None:
+    with pytest.raises(ValueError, match="size"):
+        size(raw)

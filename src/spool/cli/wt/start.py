@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from spool.cli.loop_options import AGENT_OPTIONS, TIME_OPTIONS, together
+from spool.cli.loop_options import AGENT_LIMIT_OPTIONS, AGENT_OPTIONS, together
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import flag_named
 from spool.domain.change import check_id
@@ -49,7 +49,7 @@ _LIMIT_OPTIONS = (
     ),
     _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
     _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
-    *TIME_OPTIONS,
+    *AGENT_LIMIT_OPTIONS,
 )
 
 

@@ -10,6 +10,6 @@ SCALE = float(os.environ.get("SPOOL_FAULTS_SCALE", "0.04"))
 SEED = int(os.environ.get("SPOOL_SEED", "20261116"))
 
 
-def trials(full: int) -> int:
+def trials(full: int, *, least: int = 1) -> int:
     """Return how many trials to run where the long profile runs `full`."""
-    return max(1, round(full * SCALE))
+    return max(least, round(full * SCALE))

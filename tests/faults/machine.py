@@ -206,8 +206,12 @@ class Warm:
 
     def ralph(self, *words: str, name: str = "run", change: str = CHANGE) -> int:
         """Start `spool ralph` on the scratch change; return its pid. What it prints is kept under the given name."""
+        return self.start("spool", "ralph", *words, "--change", change, name=name)
+
+    def start(self, *argv: str, name: str = "run") -> int:
+        """Start `spool` or `wt-loop`; return its pid. What it prints is kept under the given name."""
         pid = self._ask(
-            argv=["ralph", *words, "--change", change],
+            argv=argv,
             directory=str(self._scratch.root),
             output=str(self._scratch.home / f"{name}.out"),
             errors=str(self._scratch.home / f"{name}.err"),

@@ -21,7 +21,7 @@ case $((n % 25)) in
   11) echo "work $n" >> agent.txt;;
   13) git add -A; git commit -qm "work $n";;
   17) sleep 0.3;;
-  19) echo '{PROMISE}'; exit 1;;
+  19) echo 'I will not print {PROMISE} yet';;
   *) echo "at work";;
 esac
 """

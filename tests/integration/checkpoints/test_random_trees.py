@@ -273,7 +273,7 @@ def _excused(fact: str, before: _Seen, after: _Seen) -> bool:
         ignored = before.in_ignored_folder(name) or (name not in before.picture.entries and before.hides(name, after))
         return ignored or before.is_refused(name) or Path(name).name == ".git"
     place, _, what = fact.partition(": ")
-    if before.in_ignored_folder(place + "/"):
+    if before.in_ignored_folder(place + "/") or (place not in (".", *before.nested) and before.hides(place, after)):
         return True
     return what in _LEFT_ALONE
 

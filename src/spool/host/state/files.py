@@ -13,12 +13,14 @@ _TAIL = 1 << 20
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, for this user only."""
+    """Create a folder and its parents durably, for this user only."""
     if path.is_dir():
         return
     make_folder(path.parent)
     with suppress(FileExistsError):
         path.mkdir(mode=FOLDER_MODE)
+        # Else a power cut may take the folder with everything in it, however well that was synced.
+        sync_folder(path.parent)
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.events import Event, IterationEnded
-from spool.host.state.files import FILE_MODE, naming, write_all
+from spool.host.state.files import FILE_MODE, naming, sync_folder, write_all
 from spool.host.state.records import encoded
 
 _READ = 1 << 18
@@ -22,8 +22,11 @@ class JournalWriter:
 
     def __init__(self, path: Path, *, run_id: str, now: Callable[[], datetime]) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        new = not path.exists()
         with naming(path):
             self._descriptor = os.open(path, flags, FILE_MODE)
+            if new:
+                sync_folder(path.parent)
         self._path = path
         self._run_id = run_id
         self._now = now

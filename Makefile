@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast faults soak agents transcripts schemas picture bench lock clean
+.PHONY: demo test check fast faults soak agents runners transcripts schemas picture bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -34,6 +35,10 @@ check: $(READY)
 # Install the real agents for tests/harnesses, which are skipped without them.
 agents:
 	PYTHON="$(PYTHON)" requirements/agents/install "$(AGENTS)"
+
+# Install vitest and jest for tests/integration/test_runners.py, which skips them otherwise.
+runners:
+	requirements/runners/install "$(RUNNERS)"
 
 # Record the real agents' output again, for the decoder tests.
 transcripts: $(READY) agents

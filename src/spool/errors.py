@@ -14,6 +14,7 @@ class Hint(StrEnum):
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    GATES = "gates"
 
 
 class SpoolError(Exception):
@@ -88,3 +89,7 @@ class AgentHostError(SpoolError):
 
 class CheckpointError(SpoolError):
     """A checkpoint or a discarded attempt is not there, or cannot be brought back."""
+
+
+class ResultsError(SpoolError):
+    """A runner's test results are refused: too large, or XML that declares entities."""

@@ -40,7 +40,7 @@ def test_complete_with_open_boxes_keeps_the_work_and_names_them(stories: Scratch
     assert "Reverted" not in types(events)
     assert types(events).count("Retrying") == 1
     prompt = (stories.run_state / "logs" / "0002.prompt.md").read_text()
-    assert "You said COMPLETE, but these tasks are open: 1.2" in prompt
+    assert "You said that the work is done, but these tasks are open: 1.2" in prompt
     assert (stories.root / "a.txt").read_text() == "kept"
 
 
@@ -237,11 +237,16 @@ def test_two_waves_of_one_number_are_two_stories_and_end(stories: Scratch) -> No
     assert [event["story_id"] for event in events if event["type"] == "StoryProgress"] == ["1", "1-2"]
 
 
-REMOVALS = ["tasks.unlink()", "tasks.parent.rename('elsewhere')", "tasks.write_text('- [x] x')", "cut(tasks)"]
+REMOVALS = {
+    "tasks.unlink()": "Reverted",
+    "tasks.parent.rename('elsewhere')": "Reverted",
+    "tasks.write_text('- [x] x')": "Retrying",
+    "cut(tasks)": "Retrying",
+}
 
 
 @pytest.mark.parametrize("attack", REMOVALS)
-def test_an_agent_that_removes_its_own_task_list_has_failed(stories: Scratch, attack: str) -> None:
+def test_an_agent_that_removes_its_own_tasks_has_not_done_them(stories: Scratch, attack: str) -> None:
     stories.agent(
         "import os, pathlib\n"
         "tasks = pathlib.Path(os.environ['SPOOL_CHANGE_DIR']) / 'tasks.md'\n"
@@ -253,4 +258,4 @@ def test_an_agent_that_removes_its_own_task_list_has_failed(stories: Scratch, at
     done = stories.spool("run", CHANGE, "--json", "--max-retries", "1")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 1, done.stdout
-    assert types(events).count("Reverted") == 1
+    assert types(events).count(REMOVALS[attack]) == 1

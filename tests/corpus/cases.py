@@ -115,9 +115,9 @@ def play(case: Case, pieces: Iterable[bytes], pauses: Collection[int] = ()) -> P
         if number in pauses:
             transcript.pause()
             transcript.promised  # noqa: B018 - asking must change nothing
+    transcript.finish(case.stderr)
     if case.truncated:
         transcript.disbelieve("the agent's output was cut while it was read")
-    transcript.finish(case.stderr)
     facts = Facts(
         exit_code=case.exit_code,
         reading=reader.finish(),

@@ -11,6 +11,7 @@ import msgspec
 from spool.app.build import require_program
 from spool.app.runner import new_run_id, run
 from spool.app.settings import load_settings, root_here
+from spool.domain.carried import carried
 from spool.domain.invocation import Traits
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
@@ -122,10 +123,5 @@ def _row(name: str, settings: Settings) -> AgentRow:
         installed=path is not None,
         path=path,
         version=version_of(traits) if path and traits.reads_prompt else "",
-        model=traits.model,
-        resume=traits.resume,
-        json=traits.json,
-        cost=traits.cost,
-        allow_all=traits.allow_all,
-        install=traits.install,
+        **carried(traits, AgentRow),
     )

@@ -6,19 +6,21 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from spool.app.gates import own_folders
 from spool.domain.change import Change
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
+from spool.engine.gatekeeper import Gatekeeper
 from spool.engine.iteration import Patience
 from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness
-from spool.errors import CommandTimeout, Hint, SpoolError, UsageError
+from spool.engine.task_book import TaskBook
+from spool.errors import Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
-from spool.host.command import run_command
 from spool.host.git.heads import GitHeads
 from spool.host.git.repository import NoRepository, Repository
 from spool.host.git.working_tree import GitWorktree, PlainFolder
@@ -40,6 +42,8 @@ class Parts:
     worktree: GitWorktree | PlainFolder
     clock: SystemClock
     emit: Emit
+    book: TaskBook
+    keeper: Gatekeeper | None = None
 
 
 def open_project(spec: LoopSpec) -> Project:
@@ -110,14 +114,9 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
     async def read_change() -> Change:
         return await asyncio.to_thread(parts.project.read, spec.change)
 
-    async def run_check(command: str) -> int | None:
-        try:
-            # The user's command line, verbatim; we insert nothing.
-            argv = ["/bin/sh", "-c", command]
-            done = await run_command(argv, directory=Path(spec.root), timeout_s=settings.done_command_timeout)
-        except CommandTimeout:
-            return None
-        return done.exit_code
+    async def run_criterion() -> int | None:
+        assert parts.keeper is not None  # noqa: S101 - a loop with a command has gates
+        return await parts.keeper.run_criterion()
 
     heads = None
     if in_worktree and isinstance(parts.repository, Repository):
@@ -129,11 +128,14 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         criterion=spec.criterion,
         command=spec.done_command,
         own_files=OWN_FILES if in_worktree else (),
+        own_folders=own_folders(spec, parts),
     )
     world = World(
         read_change=read_change,
         read_context=parts.folder.context,
-        run_command=run_check,
+        run_command=run_criterion,
+        book=parts.book,
+        keeper=parts.keeper,
         marked_done=parts.folder.marked_done,
         emit=parts.emit,
         jitter=parts.clock.jitter,

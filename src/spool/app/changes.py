@@ -14,14 +14,9 @@ from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 
 
-class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeRow(ChangeInfo, frozen=True, kw_only=True):
     """A row of the selection: a change and its latest loop, if any."""
 
-    id: str
-    source: str
-    title: str
-    done: int = 0
-    total: int = 0
     loop: LoopSummary | None = None
     active_at: datetime | None = None
     elsewhere: str = ""
@@ -51,13 +46,4 @@ def _elsewhere(loop: LoopSummary) -> ChangeRow:
 
 def _row(info: ChangeInfo, loop: LoopSummary | None, *, elsewhere: str = "") -> ChangeRow:
     active_at = (StateFolder(Path(loop.folder)).active_at() or loop.updated_at) if loop else None
-    return ChangeRow(
-        id=info.id,
-        source=info.source,
-        title=info.title,
-        done=info.done,
-        total=info.total,
-        loop=loop,
-        active_at=active_at,
-        elsewhere=elsewhere,
-    )
+    return ChangeRow(**msgspec.structs.asdict(info), loop=loop, active_at=active_at, elsewhere=elsewhere)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from spool.app.changes import ChangeRow, change_rows
-from spool.app.launch import Launched, expected, in_background
+from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
 from spool.domain.loop import Door, LoopSummary, state_path
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
-from spool.domain.spec import LoopSpec, Show
+from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
@@ -30,12 +30,12 @@ from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import FileChange, compare, copy_out
 from spool.host.git.repository import NoRepository, find_repository
 from spool.host.runner.identity import start_time, this_runner
-from spool.host.state.feed import JournalFeed, Placed
+from spool.host.state.feed import Feed, Placed
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_scenarios, read_stories
 
-__all__ = ["Batch", "ChangeRow", "Client", "Diff", "Feed", "FileChange", "Placed", "Preview"]
+__all__ = ["ChangeRow", "Client", "Diff", "Feed", "FileChange", "Placed", "Preview"]
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,19 +58,6 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """The next events of a journal."""
-
-    events: tuple[Placed, ...] = ()
-    read: int = 0
-    size: int = 0
-    """Bytes of the journal read so far, and its current size."""
-    over: bool = False
-    """Whether the runner has exited and everything it wrote has been read."""
-    complaint: str = ""
-    """The error message of a runner that failed."""
-
-
 class Client:
     """Reads the files of this machine, starts runners on it and signals them."""
 
@@ -90,8 +77,7 @@ class Client:
         """Return the settings with the typed values applied, or raise a UsageError."""
         typed: dict[str, object] = dict(values)
         typed["model"] = values.get("model") or None
-        current = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__}
-        checked = merge([Layer("", current), Layer("", typed)]).settings
+        checked = merge([Layer("", msgspec.structs.asdict(self.settings)), Layer("", typed)]).settings
         registry.find(checked.harness, checked.harnesses)
         self.settings = checked
         return checked
@@ -162,11 +148,30 @@ class Client:
         self._fresh = False
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
         runner = msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or "")
-        return expected(spec, runner)
+        return expected(spec, runner, datetime.now(UTC))
 
-    def attach(self, loop: LoopSummary) -> "Feed":
+    def attach(self, loop: LoopSummary) -> Feed:
         """Replay a loop's journal and follow it."""
-        return Feed(loop, self._launched.get(loop.run_id))
+        folder, runner, launched = Path(loop.folder), loop.runner, self._launched.get(loop.run_id)
+
+        def alive() -> bool:
+            if launched is not None and launched.failed:  # also reaps a runner that has exited
+                return False
+            return bool(runner.start_time) and start_time(runner.pid) == runner.start_time
+
+        def ready() -> bool:
+            """Whether a runner just started has taken over its folder, or has exited without doing so."""
+            return launched is None or not alive() or StateFolder(folder).of_run(loop.run_id) is not None
+
+        return Feed(folder, alive, ready)
+
+    def complaint(self, loop: LoopSummary) -> str:
+        """Return the error of a runner that failed before its first iteration."""
+        launched = self._launched.get(loop.run_id)
+        found = launched.summary() if launched else None
+        if found is not None and not found.run_iteration and found.status is Status.STOPPED:
+            return found.reason
+        return launched.said() if launched and found is None else ""
 
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
@@ -236,64 +241,6 @@ class Client:
             f"an earlier run ended in story {state.story.id}; R continues from its checkpoint "
             "or from the tree as it is, depending on the settings"
         )
-
-
-class Feed:
-    """A loop's journal and logs on this machine."""
-
-    def __init__(self, loop: LoopSummary, launched: Launched | None) -> None:
-        self._loop = loop
-        self._launched = launched
-        self._feed = JournalFeed(Path(loop.folder), self._alive, self._ready)
-
-    async def next(self) -> Batch:
-        """Wait briefly for more events and return them."""
-        found, over = await self._feed.next()
-        return Batch(
-            events=tuple(found),
-            read=self._feed.offset,
-            size=self._feed.size,
-            over=over,
-            complaint=self._complaint() if over else "",
-        )
-
-    async def page(self, start: int, stop: int) -> list[Placed]:
-        """Return the events of a part of the journal that was read before."""
-        return await self._feed.page(start, stop)
-
-    async def log_sizes(self, iteration: int) -> tuple[int, int]:
-        """Return the bytes an iteration's agent printed on standard error and on standard output."""
-        return await self._feed.log_sizes(iteration)
-
-    async def log(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        """Return a part of an iteration's output, from stream `err` or `out`."""
-        return await self._feed.log(iteration, stream, start, stop)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._feed.close()
-
-    def _alive(self) -> bool:
-        if self._launched is not None and self._launched.failed:  # also reaps a runner that has exited
-            return False
-        runner = self._loop.runner
-        return bool(runner.start_time) and start_time(runner.pid) == runner.start_time
-
-    def _ready(self) -> bool:
-        """Whether a runner just started has taken over its folder, or has exited without doing so."""
-        if self._launched is None or not self._alive():
-            return True
-        with suppress(SpoolError, OSError):
-            state = StateFolder(Path(self._loop.folder)).load()
-            return state is not None and state.run_id == self._loop.run_id
-        return False
-
-    def _complaint(self) -> str:
-        """Return the error of a runner that failed before its first iteration."""
-        loop = self._launched.summary() if self._launched else None
-        if loop is not None and not loop.run_iteration and loop.status is Status.STOPPED:
-            return loop.reason
-        return self._launched.said() if self._launched and loop is None else ""
 
 
 def _next_iteration(folder: StateFolder, *, fresh: bool) -> int:

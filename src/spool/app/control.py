@@ -14,9 +14,8 @@ from spool.domain.verdict import Status
 from spool.engine.gates import BY_HAND
 from spool.errors import CommandError, LockedError, StateError
 from spool.host.git.checkouts import common_dir
-from spool.host.runner.identity import this_runner
 from spool.host.runner.stopping import stop_runner
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
 from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
@@ -64,13 +63,6 @@ def _write_killed(loop: LoopSummary) -> None:
 
 
 def _locked(loop: LoopSummary) -> AbstractContextManager[None]:
-    holder = Holder(
-        runner=this_runner(),
-        run_id=loop.run_id,
-        door=loop.door,
-        change=loop.change,
-        directory=loop.root,
-        since=datetime.now(UTC),
-    )
     root = Path(loop.root)
-    return held(common_dir(root) / "spool" / "locks", [root, root / STATE / loop.change], holder)
+    places = [root, root / STATE / loop.change]
+    return held(common_dir(root) / "spool" / "locks", places, holder_of(loop, datetime.now(UTC)))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.loop import LoopSummary, Runner
-from spool.domain.spec import LoopSpec
+from spool.domain.loop import LoopSummary
+from spool.domain.spec import LoopSpec, expected
 from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, StateError
@@ -86,7 +86,7 @@ class Launched:
         while True:
             gone, late = self.failed, time.monotonic() > deadline  # read first: a runner registers its end, then exits
             loop = self.summary()
-            if loop is not None and (late or not loop.running or _has_state(loop)):
+            if loop is not None and (late or not loop.running or StateFolder(Path(loop.folder)).of_run(loop.run_id)):
                 return loop
             if loop is None and (gone or late):
                 raise SpoolError("the loop did not start", hint=self.said() or f"no sign of it after {START_S:g} s")
@@ -141,31 +141,10 @@ def take_ticket(path: Path) -> LoopSpec:
 def report_failure(spec: LoopSpec, reason: str) -> None:
     """Register why a loop never ran, for the process that waits for it."""
     if this_machine().find(spec.run_id) is None:
-        loop = expected(spec, this_runner())
+        loop = expected(spec, this_runner(), datetime.now(UTC))
         this_machine().enter(
             msgspec.structs.replace(loop, status=Status.STOPPED, reason=reason, ended_at=loop.started_at)
         )
-
-
-def expected(spec: LoopSpec, runner: Runner) -> LoopSummary:
-    """Return the summary of a run that has not registered itself yet."""
-    now = datetime.now(UTC)
-    return LoopSummary(
-        run_id=spec.run_id,
-        door=spec.door,
-        change=spec.change,
-        project=spec.root,
-        worktree=spec.root,
-        root=spec.root,
-        folder=spec.folder,
-        harness=spec.settings.harness,
-        model=spec.settings.model,
-        terminal=spec.terminal,
-        log=spec.log or None,
-        runner=runner,
-        started_at=now,
-        updated_at=now,
-    )
 
 
 def _launch(spec: LoopSpec, terminal: Terminal, log: Path) -> Launched:
@@ -198,10 +177,3 @@ def _ticket_path(spec: LoopSpec) -> Path:
 
 def _session(spec: LoopSpec) -> str:
     return f"wt-{spec.change}-{spec.run_id.rpartition('-')[2]}".replace(".", "_")
-
-
-def _has_state(loop: LoopSummary) -> bool:
-    with suppress(SpoolError, OSError):
-        state = StateFolder(Path(loop.folder)).load()
-        return state is not None and state.run_id == loop.run_id
-    return False

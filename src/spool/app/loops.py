@@ -115,13 +115,12 @@ def folder_before(loop: LoopSummary) -> str:
 def _refreshed(loop: LoopSummary) -> LoopSummary:
     """Return a run with the figures of its state; the registry has only those of its start or end."""
     folder = StateFolder(Path(loop.folder))
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        if state is not None and state.run_id == loop.run_id:
-            # An agent can write the state, but not the registry: who and where a run is comes from there.
-            known = {name: getattr(loop, name) for name in _IDENTITY}
-            return _settle(folder, msgspec.structs.replace(summarized(state), **known))
-    return loop
+    state = folder.of_run(loop.run_id)
+    if state is None:
+        return loop
+    # An agent can write the state, but not the registry: who and where a run is comes from there.
+    known = {name: getattr(loop, name) for name in _IDENTITY}
+    return _settle(folder, msgspec.structs.replace(summarized(state), **known))
 
 
 def _settled_state(folder: StateFolder) -> LoopSummary | None:

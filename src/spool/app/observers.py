@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from spool.domain.events import Event, RunEnded
@@ -27,15 +26,12 @@ class Observer(Protocol):
 
     def see(self, event: Event) -> None:
         """Handle one event."""
-        ...
 
     def tick(self) -> None:
         """Handle time passing without an event."""
-        ...
 
     def close(self) -> None:
         """Handle the end of the events."""
-        ...
 
 
 def plugged_in(spec: LoopSpec) -> list[Observer]:
@@ -67,9 +63,7 @@ class Observation:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over = True
         self._grown.set()
         try:

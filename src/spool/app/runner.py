@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import msgspec
 
 from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
 from spool.app.crash import write_crash
+from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -19,7 +21,7 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show
+from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
@@ -29,11 +31,12 @@ from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
+from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.registry import this_machine
 from spool.host.state.specs import keep_spec
@@ -63,24 +66,17 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
         return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
 
 
+@dataclass
 class _Run:
     """One run."""
 
-    def __init__(
-        self,
-        spec: LoopSpec,
-        project: Project,
-        change: Change,
-        harness: Harness,
-        supervision: Supervision,
-    ) -> None:
-        self._spec = spec
-        self._project = project
-        self._change = change
-        self._harness = harness
-        self._supervision = supervision
-        self._clock = SystemClock()
-        self._warnings: list[str] = []
+    _spec: LoopSpec
+    _project: Project
+    _change: Change
+    _harness: Harness
+    _supervision: Supervision
+    _clock: SystemClock = field(default_factory=SystemClock)
+    _warnings: list[str] = field(default_factory=list)
 
     async def run(self, observe: Observe) -> Finish:
         """Take the locks and run the loop."""
@@ -109,19 +105,11 @@ class _Run:
     @contextmanager
     def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
         spec, state = self._spec, self._project.state
-        holder = Holder(
-            runner=this_runner(),
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
-            directory=spec.root,
-            since=self._clock.now(),
-        )
         if isinstance(repository, Repository):
             locks, tree = repository.spool_dir / "locks", repository.top
         else:
             locks, tree = state / "locks", Path(spec.root)
-        with held(locks, [tree, state / spec.change], holder):
+        with held(locks, [tree, state / spec.change], holder_of(spec, self._clock.now())):
             yield
 
     async def _in_folder(
@@ -191,15 +179,19 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             emit=room.emit,
+            book=task_book(spec, room.emit),
         )
+        parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
         ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
-        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged)
+        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
             self._warnings.append(f"changes are not counted: {repository.why}")
+        if self._spec.no_gates and (gates := self._spec.settings.gates):
+            self._warnings.append(f"the configured checks are off: {', '.join(gate.name for gate in gates)}")
         for warning in self._warnings:
             emit(Warned(message=warning))
 
@@ -208,6 +200,7 @@ class _Run:
         _settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
+            GateMemory(self._spec.folder).start_fresh()
         try:
             earlier = folder.load()
         except UnreadableState as error:
@@ -223,32 +216,22 @@ class _Run:
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
         main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
-        state = LoopState(
-            run_id=spec.run_id,
-            door=spec.door,
-            change=spec.change,
+        known = msgspec.structs.replace(
+            expected(spec, this_runner(), now),
             module=self._change.module,
             project=str(main),
             worktree=str(top),
-            root=spec.root,
-            folder=str(folder.path),
             task=spec.task if spec.door is Door.WORKTREE else "",
             criterion=spec.criterion if spec.door is Door.WORKTREE else "",
             done_command=spec.done_command,
             harness=self._harness.name,
-            model=spec.settings.model,
-            terminal=spec.terminal,
             terminal_pid=_terminal_pid(spec.terminal),
-            log=spec.log or None,
-            status=Status.RUNNING,
             phase=Phase.ENDED,
             phase_since=now,
             limits=spec.limits,
-            completion_promise=DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise,
-            runner=this_runner(),
-            started_at=now,
-            updated_at=now,
         )
+        promise = DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise
+        state = LoopState(**msgspec.structs.asdict(known), completion_promise=promise)
         return continued(state, earlier, last_iteration=folder.last_iteration())
 
     @contextmanager
@@ -351,10 +334,8 @@ def _settle_killed(folder: StateFolder) -> None:
 
 def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
     """Return the final summary of a run: from its state, or with the error that ended it."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        if state is not None and state.run_id == loop.run_id:
-            loop = summarized(state)
+    if (state := folder.of_run(loop.run_id)) is not None:
+        loop = summarized(state)
     if loop.status is not Status.RUNNING:
         return loop
     return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())

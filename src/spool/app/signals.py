@@ -23,12 +23,16 @@ class _Request(msgspec.Struct):
 @contextmanager
 def listening(stop: Stop, host: AgentHost, *, stdin: bool) -> Iterator[None]:
     """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests."""
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno() if stdin and not sys.stdin.isatty() else None
+    asked = {signum: partial(stop.request, name) for signum, name in _SIGNALS.items()}
     with ExitStack() as stack:
-        for signum, name in _SIGNALS.items():
-            stack.enter_context(_handling(signum, partial(stop.request, name)))
-        stack.enter_context(_handling(signal.SIGTSTP, lambda: _pause(host)))
-        if stdin and not sys.stdin.isatty():
-            stack.enter_context(_reading_stdin(stop))
+        for signum, handler in {**asked, signal.SIGTSTP: partial(_pause, host)}.items():
+            loop.add_signal_handler(signum, handler)
+            stack.callback(loop.remove_signal_handler, signum)
+        with suppress(OSError):  # a file or /dev/null cannot be polled
+            if descriptor is not None:
+                loop.add_reader(descriptor, _reader(descriptor, stop))
+                stack.callback(loop.remove_reader, descriptor)
         yield
 
 
@@ -39,38 +43,18 @@ def _pause(host: AgentHost) -> None:
     host.pause(on=False)
 
 
-@contextmanager
-def _handling(signum: signal.Signals, handler: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signum, handler)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signum)
-
-
-@contextmanager
-def _reading_stdin(stop: Stop) -> Iterator[None]:
-    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+def _reader(descriptor: int, stop: Stop) -> Callable[[], None]:
     inbox = b""
 
     def hear() -> None:
         nonlocal inbox
         data = os.read(descriptor, 1 << 16)
         if not data:
-            loop.remove_reader(descriptor)
+            asyncio.get_running_loop().remove_reader(descriptor)
         *lines, inbox = (inbox + data).split(b"\n")
         for line in lines:
             with suppress(msgspec.MsgspecError):
                 if msgspec.json.decode(line, type=_Request).type == "stop":
                     stop.request("a request on standard input")
 
-    try:
-        loop.add_reader(descriptor, hear)
-    except (PermissionError, OSError):  # a file or /dev/null cannot be polled
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_reader(descriptor)
+    return hear

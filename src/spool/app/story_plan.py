@@ -1,9 +1,10 @@
 """Builds the plan of `spool run`: stories, checkpoints, and `openspec` where the change comes from it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from spool.app.build import Parts
+from spool.app.gates import own_folders
 from spool.domain.spec import LoopSpec
 from spool.engine.plan import Plan
 from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
@@ -33,6 +34,7 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,
         learnings=learnings_of(spec.root, parts.folder),
+        own_folders=own_folders(spec, parts),
     )
     world = StoryWorld(
         source=ChangeStories(
@@ -40,11 +42,20 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         ),
         checkpoints=checkpoints,
         read_context=parts.folder.context,
-        commit=parts.worktree.commit if settings.commit_stories else None,
+        commit=_committer(parts) if settings.commit_stories else None,
+        book=parts.book,
+        keeper=parts.keeper,
         emit=parts.emit,
         jitter=parts.clock.jitter,
     )
     return StoryPlan(options, world)
+
+
+def _committer(parts: Parts) -> Callable[[str, tuple[str, ...]], Awaitable[str | None]]:
+    def commit(message: str, leaving: tuple[str, ...]) -> Awaitable[str | None]:
+        return parts.worktree.commit(message, leaving=leaving)
+
+    return commit
 
 
 def learnings_of(root: str, folder: StateFolder) -> str:

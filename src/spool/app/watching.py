@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from spool.app.loops import is_running
@@ -19,8 +19,9 @@ _READ = 1 << 16
 def events_of(loop: LoopSummary, tick: Callable[[], None], *, follow: bool) -> Iterator[Event]:
     """Yield the events of one run as they arrive, until it ends or its runner exits."""
     folder = StateFolder(Path(loop.folder))
+    state = folder.of_run(loop.run_id)
     try:
-        reader = JournalReader(folder.journal, offset=_offset(folder, loop))
+        reader = JournalReader(folder.journal, offset=state.journal_offset if state else 0)
     except FileNotFoundError:
         raise SpoolError(f"no journal at {folder.journal}") from None
     with closing(reader):
@@ -49,12 +50,3 @@ def log_of(path: Path, going: Callable[[], bool]) -> Iterator[bytes]:
             if not more:
                 return
             time.sleep(_POLL_S)
-
-
-def _offset(folder: StateFolder, loop: LoopSummary) -> int:
-    """Return the offset of a run in the journal, or 0 if its state is gone."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        if state is not None and state.run_id == loop.run_id:
-            return state.journal_offset
-    return 0

@@ -88,7 +88,7 @@ def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callabl
     spec = kept_spec(loop.folder) or kept_spec(folder_before(loop))
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
-    before = {name: getattr(spec.settings, name) for name in spec.settings.__struct_fields__}
+    before = msgspec.structs.asdict(spec.settings)
     layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
     return msgspec.structs.replace(
         spec,

@@ -18,7 +18,6 @@ from spool.views.select import terminal_view
 @click.command("attach")
 @click.argument("name", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
-@click.help_option("-h", "--help")
 def attach(name: str, as_json: bool) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
@@ -30,7 +29,6 @@ def attach(name: str, as_json: bool) -> int:
 @click.command("logs")
 @click.argument("name", metavar="ID")
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
-@click.help_option("-h", "--help")
 def logs(name: str, follow: bool) -> int:
     """Print a loop's output so far.
 

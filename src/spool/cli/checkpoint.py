@@ -8,7 +8,6 @@ from spool.domain.text import clean, counted, one_line
 
 
 @click.group("checkpoint")
-@click.help_option("-h", "--help")
 def checkpoint() -> None:
     """List, show and restore the attempts that reverts discarded.
 
@@ -18,7 +17,6 @@ def checkpoint() -> None:
 
 @checkpoint.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def list_all(as_json: bool) -> None:
     """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
@@ -35,7 +33,6 @@ def list_all(as_json: bool) -> None:
 
 @checkpoint.command()
 @click.argument("name")
-@click.help_option("-h", "--help")
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
     click.echo(clean(checkpoints.show(name)).rstrip())
@@ -43,7 +40,6 @@ def show(name: str) -> None:
 
 @checkpoint.command()
 @click.argument("name")
-@click.help_option("-h", "--help")
 def diff(name: str) -> None:
     """Print a discarded attempt as a patch."""
     click.echo(checkpoints.diff(name), nl=False)
@@ -51,7 +47,6 @@ def diff(name: str) -> None:
 
 @checkpoint.command()
 @click.argument("name")
-@click.help_option("-h", "--help")
 def restore(name: str) -> None:
     """Restore a discarded attempt to the working tree.
 

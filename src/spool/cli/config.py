@@ -12,7 +12,6 @@ from spool.domain.settings import DURATIONS, NAMES
 
 @click.command("config")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def config(as_json: bool) -> None:
     """Show the effective settings and the origin of each value.
 

@@ -8,26 +8,21 @@ import click
 
 @click.command("demo")
 @click.option("--keep", metavar="DIR", help="Create the repository in this directory and keep it.")
-@click.help_option("-h", "--help")
 def demo(keep: str | None) -> int:
     """Run a complete loop in a scratch repository; needs no agent and no API key.
 
     A scripted agent works on one small change for three iterations.
     """
     if keep is not None:
+        from spool.app.demo import CHANGE
+
         Path(keep).mkdir(parents=True)
         code = _play(Path(keep).resolve())
         click.echo(f"\nThe repository is in {keep}. To run the loop again there:")
-        click.echo(f'  spool ralph "Implement the change" --change {_change()} --harness scripted --fresh')
+        click.echo(f'  spool ralph "Implement the change" --change {CHANGE} --harness scripted --fresh')
         return code
     with tempfile.TemporaryDirectory(prefix="spool-demo-") as folder:
         return _play(Path(folder).resolve())
-
-
-def _change() -> str:
-    from spool.app.demo import CHANGE
-
-    return CHANGE
 
 
 def _play(root: Path) -> int:

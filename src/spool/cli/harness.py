@@ -12,14 +12,12 @@ from spool.views.hints import worded
 
 
 @click.group("harness")
-@click.help_option("-h", "--help")
 def harness() -> None:
     """List the agents that Spool can run, and check whether one works."""
 
 
 @harness.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def list_harnesses(as_json: bool) -> None:
     """List the agents with their version and features."""
     rows = list_agents()
@@ -32,7 +30,6 @@ def list_harnesses(as_json: bool) -> None:
 @harness.command("check")
 @click.argument("name")
 @click.option("--model", metavar="NAME", help="Model for the agent.")
-@click.help_option("-h", "--help")
 def check(name: str, model: str | None) -> int:
     """Run one tiny task with an agent and report any problem.
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from spool.cli.options import Duration, Size, option
 from spool.cli.target import complete_change
 from spool.errors import UsageError
@@ -18,6 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")
 _agent = option("Agent")
+_checks = option("Checks")
 _limits = option("Completion and limits")
 _run = option("Run")
 _look = option("Status and context (start no loop)")
@@ -43,6 +46,36 @@ AGENT_OPTIONS = (
         help="Let the agent use its tools without asking.",
     ),
     _agent("--resume-agent", is_flag=True, default=None, help="Continue one agent conversation across iterations."),
+)
+GATE_OPTIONS = (
+    _checks(
+        "--verify",
+        "verify",
+        multiple=True,
+        metavar="CMD",
+        help="Run CMD when the agent claims completion, and refuse the claim unless it succeeds. Repeatable.",
+    ),
+    _checks(
+        "--gate",
+        "built_in",
+        multiple=True,
+        type=click.Choice(["tasks", "openspec", "git-clean"]),
+        help="Add a built-in check: all boxes ticked, a valid OpenSpec change, everything committed.",
+    ),
+    _checks("--no-gates", is_flag=True, help="Turn the configured checks off for this run."),
+    _checks(
+        "--baseline",
+        type=click.Choice(["tolerant", "strict", "off"]),
+        help="Compare with the checks before the first agent, require all green, or neither.  [default: tolerant]",
+    ),
+    _checks("--require", type=click.Choice(["proof"]), help="Refuse work that no test shows."),
+    _checks(
+        "--allow-change",
+        multiple=True,
+        metavar="PATH",
+        help="Let the agent change this test, or file that decides about tests. Repeatable.",
+    ),
+    _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
 AGENT_LIMIT_OPTIONS = (
     _limits(
@@ -110,8 +143,17 @@ def flag_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings given as flags."""
     from spool.domain.settings import NAMES
 
-    found = {name: given[name] for name in NAMES if given.get(name) is not None}
+    found = {name: given[name] for name in NAMES if given.get(name) not in (None, ())}
+    found |= given_gates(given)
     return {**found, "stream": False} if given["no_stream"] else found
+
+
+def given_gates(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the gates given as flags, which are added to the configured ones."""
+    if given["no_gates"] and (given["verify"] or given["built_in"]):
+        raise UsageError("--no-gates cannot be used with --verify or --gate")
+    gates = [{"name": name} for name in given["built_in"]] + [{"run": command} for command in given["verify"]]
+    return {"gates": gates} if gates else {}
 
 
 def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: Mapping[str, Any]) -> "LoopSpec":
@@ -128,4 +170,5 @@ def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: 
         fresh=given["fresh"],
         show=Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS,
         verbose=given["verbose"],
+        no_gates=given["no_gates"],
     )

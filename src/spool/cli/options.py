@@ -51,7 +51,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Parse a duration into seconds."""
-        from spool.domain.settings import seconds
+        from spool.domain.durations import seconds
 
         try:
             return seconds(value)
@@ -66,7 +66,7 @@ class Size(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Parse a size into bytes."""
-        from spool.domain.settings import size
+        from spool.domain.sizes import size
 
         try:
             return size(value)

@@ -6,7 +6,6 @@ import click
 @click.command("ps")
 @click.option("--all", "-a", "everything", is_flag=True, help="Include finished loops.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def ps(everything: bool, as_json: bool) -> None:
     """List the loops running on this machine, of all projects and commands."""
     from spool.app.loops import known, running

@@ -7,20 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from spool.cli.loop_options import (
-    AGENT_LIMIT_OPTIONS,
-    AGENT_OPTIONS,
-    LOOK_OPTIONS,
-    OUTPUT_OPTIONS,
-    START_OPTIONS,
-    TARGET_OPTIONS,
-    flag_settings,
-    may_prompt,
-    refuse_contradictions,
-    spec_of,
-    starts_no_loop,
-    together,
-)
+from spool.cli import loop_options as shared
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
 from spool.cli.target import pick_change, resolve, resume_command
 from spool.domain.loop import Door
@@ -42,44 +29,43 @@ _EXAMPLES = (
 
 @click.command("ralph", cls=GroupedCommand, examples=_EXAMPLES, epilog=EXIT_CODES)
 @click.argument("prompt", nargs=-1)
-@together(TARGET_OPTIONS)
+@shared.together(shared.TARGET_OPTIONS)
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
-@together(AGENT_OPTIONS)
+@shared.together(shared.AGENT_OPTIONS)
 @_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")
 @_limits("--no-max-iterations", is_flag=True, help="No iteration limit.")
 @_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@together(AGENT_LIMIT_OPTIONS, START_OPTIONS)
+@shared.together(shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
-@together(OUTPUT_OPTIONS, LOOK_OPTIONS)
-@click.help_option("-h", "--help")
+@shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     """Run an agent on a change in a loop until it promises completion.
 
     After a crash or Ctrl-C, run the same command again to continue.
     """
     _refuse_contradictions(prompt, given)
-    if starts_no_loop(given):
-        project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
+    if shared.starts_no_loop(given):
+        project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
-    project, change_id = pick_change(given["change"], given["module"], interactive=may_prompt(given))
+    project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
     settings = resolve(project.root, _flags(given)).settings
 
     from spool.cli.starting import start
 
-    spec = spec_of(Door.RALPH, project.root, change_id, settings, given)
+    spec = shared.spec_of(Door.RALPH, project.root, change_id, settings, given)
     again = resume_command(change_id if given["change"] is None else None)
     return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
-    refuse_contradictions(given)
-    if starts_no_loop(given) and (prompt or given["prompt_file"]):
+    shared.refuse_contradictions(given)
+    if shared.starts_no_loop(given) and (prompt or given["prompt_file"]):
         raise UsageError("--status and the context options take no prompt")
     if prompt and given["prompt_file"]:
         raise UsageError("a prompt argument and --prompt-file cannot be used together")
@@ -115,5 +101,5 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _flags(given: dict[str, Any]) -> dict[str, Any]:
-    found = flag_settings(given)
+    found = shared.flag_settings(given)
     return {**found, "max_iterations": 0} if given["no_max_iterations"] else found

@@ -6,20 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from spool.cli.loop_options import (
-    AGENT_LIMIT_OPTIONS,
-    AGENT_OPTIONS,
-    LOOK_OPTIONS,
-    OUTPUT_OPTIONS,
-    START_OPTIONS,
-    TARGET_OPTIONS,
-    flag_settings,
-    may_prompt,
-    refuse_contradictions,
-    spec_of,
-    starts_no_loop,
-    together,
-)
+from spool.cli import loop_options as shared
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resolve, resume_command
 from spool.domain.loop import Door
@@ -43,38 +30,37 @@ _EXAMPLES = (
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@together(TARGET_OPTIONS, AGENT_OPTIONS)
+@shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@together(AGENT_LIMIT_OPTIONS, START_OPTIONS)
+@shared.together(shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
     help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  [default: revert]",
 )
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
-@together(OUTPUT_OPTIONS, LOOK_OPTIONS)
-@click.help_option("-h", "--help")
+@shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def run(change_id: str | None, **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
     """
-    refuse_contradictions(given)
+    shared.refuse_contradictions(given)
     if change_id is not None and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
-    project, found = pick_change(change_id or given["change"], given["module"], interactive=may_prompt(given))
-    if starts_no_loop(given):
+    project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
+    if shared.starts_no_loop(given):
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
-    settings = resolve(project.root, flag_settings(given)).settings
-    if given["on_resume"] is None and may_prompt(given):
+    settings = resolve(project.root, shared.flag_settings(given)).settings
+    if given["on_resume"] is None and shared.may_prompt(given):
         answer = ask_how_to_resume(project.root, found)
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
 
     from spool.cli.starting import start
 
-    spec = spec_of(Door.RUN, project.root, found, settings, given)
+    spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
     return start(msgspec.structs.replace(spec, again=again), detach=given["detach"])
 

@@ -14,7 +14,6 @@ from spool.errors import UsageError
 @click.command("stop")
 @click.argument("names", metavar="[ID]...", nargs=-1)
 @click.option("--all", "-a", "everything", is_flag=True, help="Stop all your loops on this machine.")
-@click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], everything: bool) -> int:
     """Stop loops and wait until their agents have exited.
 

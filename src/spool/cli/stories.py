@@ -17,7 +17,6 @@ _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 @click.command("stories")
 @click.argument("change", required=False, shell_complete=complete_change)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.help_option("-h", "--help")
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change and which are done."""
     project, change_id = pick_change(change, None, interactive=sys.stdin.isatty(), named_by="CHANGE", only_one=True)

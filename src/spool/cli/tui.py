@@ -27,7 +27,6 @@ _EXAMPLES = (
 
 @click.command("tui", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@click.help_option("-h", "--help")
 def tui(change_id: str | None, **given: Any) -> int:
     """Pick a change, read it, start its loop and watch it, full screen.
 

@@ -1,14 +1,18 @@
 """Decides when a worktree loop is done and what counts as progress. Pure, with a table test."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
-from spool.domain.gate import GateResult
+from spool.domain.gates.boxes import Ledger, honest
+from spool.domain.gates.values import GateResult, Proof
 from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.story import StoryTask, parse_stories
 from spool.domain.tasks import parse_tasks
 
 DEFAULT_MAX = 10
+NO_LEDGER = Ledger()
 
 
 class Criterion(StrEnum):
@@ -45,8 +49,21 @@ def bounds_for(
     return limit or None, stall_default if stall is None else stall
 
 
-def check_tasks(tasks: str | None) -> GateResult:
+def check_boxes(still_open: Sequence[StoryTask]) -> GateResult:
+    """Pass when no box is open."""
+    ids = ", ".join(task.id for task in still_open)
+    if not ids:
+        return GateResult(name="tasks", passed=True, why="all boxes are ticked", proof=Proof.UNBROKEN)
+    tell = f"You said that the work is done, but these tasks are open: {ids}"
+    if any(not task.line for task in still_open):
+        tell += ". Only a person may reword, remove or set aside a task"
+    return GateResult(name="tasks", passed=False, why=f"boxes are open: {ids}", tell_agent=tell)
+
+
+def check_tasks(tasks: str | None, ledger: Ledger = NO_LEDGER) -> GateResult:
     """Pass when no box is open; a missing list, or one without a ticked box, does not pass."""
+    if owed := _owed(tasks, ledger):
+        return check_boxes(owed)
     if tasks is None:
         return GateResult(name="tasks", passed=False, why="no tasks.md")
     found = parse_tasks(tasks)
@@ -57,7 +74,16 @@ def check_tasks(tasks: str | None) -> GateResult:
     others = ((persons, "left to a person"), (shelved, "shelved"))
     aside = ", ".join(f"{count} {what}" for count, what in others if count)
     ticked = f"{found.done_count} of {len(found.tasks)} boxes are ticked"
-    return GateResult(name="tasks", passed=found.complete, why=f"{ticked} ({aside})" if aside else ticked)
+    why = f"{ticked} ({aside})" if aside else ticked
+    return GateResult(name="tasks", passed=found.complete, why=why, proof=Proof.UNBROKEN if found.complete else None)
+
+
+def _owed(tasks: str | None, ledger: Ledger) -> list[StoryTask]:
+    """Return the boxes that an agent closed without ticking them."""
+    stories = parse_stories(tasks or "")
+    there = {(task.id, task.line, task.mark) for story in stories.stories for task in story.tasks}
+    found = (task for story in honest(ledger, stories).stories for task in story.open)
+    return [task for task in found if (task.id, task.line, task.mark) not in there]
 
 
 def check_promise(outcome: Outcome) -> GateResult:

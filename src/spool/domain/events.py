@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
@@ -104,12 +105,31 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
     story_id: str
     title: str
     commit: str | None = None
+    proof: Proof | None = None
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
     """An iteration has ended and is recorded."""
 
     record: IterationRecord
+
+
+class GateStarted(_Event, frozen=True, kw_only=True, tag="GateStarted"):
+    """A gate is about to run."""
+
+    gate: str
+    purpose: str
+    """`baseline`, `claim`, `again`; `replay` of the old tests, `proof` on the old source, and their `control`."""
+
+
+class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
+    """A gate has run."""
+
+    gate: str
+    purpose: str
+    green: bool
+    duration_s: float = 0.0
+    log: str = ""
 
 
 class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
@@ -140,6 +160,10 @@ class Complete(_Event, frozen=True, kw_only=True, tag="Complete"):
 
     iterations: int
     usage: Usage = Usage()
+    proof: Proof | None = None
+    """What the gates allow to be said."""
+    evidence: str = ""
+    """Why, in one line."""
 
 
 class Error(_Event, frozen=True, kw_only=True, tag="Error"):
@@ -171,6 +195,8 @@ Event = (
     | CheckpointDropped
     | Retrying
     | IterationEnded
+    | GateStarted
+    | GateEnded
     | Waiting
     | Warned
     | StopRequested

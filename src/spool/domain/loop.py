@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.carried import carried
+from spool.domain.gates.values import Proof
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
 
@@ -29,6 +31,7 @@ class Phase(StrEnum):
     PREPARING = "preparing"
     AGENT = "agent is working"
     RECORDING = "recording the result"
+    CHECKING = "checking"
     PAUSING = "pausing after errors"
     WAITING = "waiting for a rate limit"
     ENDED = "ended"
@@ -77,6 +80,25 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    base: str = ""
+    """The recorded tree in which the loop, or the story, began; gates compare with it."""
+    changed: bool = False
+    """Whether any iteration of the loop changed files, or may have."""
+    unverifiable: int = 0
+    """Consecutive claims that could not be checked because a gate no longer starts."""
+    leavings: tuple[str, ...] = ()
+    """Untracked files that gates left behind, which are not committed."""
+    accepted: Proof | None = None
+    """What the gates said of the story that was just accepted."""
+    proof: Proof | None = None
+    """What the gates allow to be said of all work that was accepted."""
+    evidence: str = ""
+    """Why, in one line."""
+
+
+def merged(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """Return both, without repetition."""
+    return tuple(dict.fromkeys((*names, *more)))
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +144,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase | None = None
     phase_since: datetime | None = None
     waiting_until: datetime | None = None
+    checking: str = ""
+    """The gate that is running."""
     iteration: int = 0
     """The last iteration started, counted over all runs."""
     run_iteration: int = 0
@@ -192,7 +216,7 @@ def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = N
 
 def summarized(loop: LoopSummary) -> LoopSummary:
     """Return only the summary part of a runner's state."""
-    return LoopSummary(**{name: getattr(loop, name) for name in LoopSummary.__struct_fields__})
+    return LoopSummary(**carried(loop, LoopSummary))
 
 
 def pick_latest(summaries: Sequence[LoopSummary]) -> LoopSummary | None:

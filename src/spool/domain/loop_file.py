@@ -4,8 +4,9 @@ from datetime import datetime
 
 import msgspec
 
+from spool.domain.carried import carried
 from spool.domain.criteria import Criterion, check_promise, exit_reason
-from spool.domain.gate import refusal
+from spool.domain.gates.values import refusal
 from spool.domain.loop import SCHEMA, LoopSummary, Runner
 from spool.domain.state import IterationRecord
 from spool.domain.verdict import Status
@@ -79,44 +80,28 @@ def iteration_of(record: IterationRecord, criterion: str) -> LoopIteration:
         started=record.started_at,
         ended=record.ended_at,
         exit_reason=exit_reason(record.as_outcome()),
-        commits=record.commits,
         done_check=refusal(gates) is None if gates else None,
         done_reason=gates[-1].why if gates else "",
-        progress=record.progress,
-        changed_files=record.changed_files,
         tokens=record.usage.tokens,
         cost=record.usage.cost_usd,
-        log=record.log,
+        **carried(record, LoopIteration),
     )
 
 
 def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopFile:
     """Convert a loop to this format."""
+    same = carried(loop, LoopFile) | {"done_command": loop.done_command or None}
     return LoopFile(
         change_id=loop.change,
-        task=loop.task,
         done_criteria=Criterion(loop.criterion),
-        done_command=loop.done_command or None,
         max_iterations=loop.limits.max_iterations,
         current_iteration=loop.iteration,
-        run_iteration=loop.run_iteration,
         stall_iterations=loop.limits.stall,
         token_budget=loop.limits.max_tokens,
         cost_budget=loop.limits.max_cost_usd,
-        status=loop.status,
-        reason=loop.reason,
-        terminal=loop.terminal,
-        terminal_pid=loop.terminal_pid,
-        runner=loop.runner,
-        run_id=loop.run_id,
-        harness=loop.harness,
-        model=loop.model,
-        worktree=loop.worktree,
         state=loop.folder,
-        started_at=loop.started_at,
-        updated_at=loop.updated_at,
-        ended_at=loop.ended_at,
         tokens=loop.usage.tokens,
         cost=loop.usage.cost_usd,
         iterations=iterations,
+        **same,
     )

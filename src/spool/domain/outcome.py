@@ -6,8 +6,9 @@ from enum import StrEnum
 import msgspec
 
 from spool.domain.promise import Claim, PromiseReading
+from spool.domain.sizes import sized
 from spool.domain.stream import ErrorKind, Failure, Usage
-from spool.domain.text import one_line, sized
+from spool.domain.text import one_line
 from spool.errors import Hint
 
 

@@ -5,22 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 
-from spool.domain.events import (
-    AgentEvent,
-    CheckpointSaved,
-    Error,
-    Event,
-    IterationEnded,
-    IterationStarted,
-    RunEnded,
-    RunStarted,
-    StopRequested,
-    StoryDone,
-    StoryEvent,
-    StoryProgress,
-    Waiting,
-    Warned,
-)
+from spool.domain import events
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
 from spool.domain.story import StoryList
@@ -115,11 +100,11 @@ class LoopProgress:
         self.usage = Usage()
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
-        self.ended: RunEnded | None = None
-        self.error: Error | None = None
-        self.waiting: Waiting | None = None
+        self.ended: events.RunEnded | None = None
+        self.error: events.Error | None = None
+        self.waiting: events.Waiting | None = None
         self.stop_pending = False
-        self.warnings: deque[Warned] = deque(maxlen=_WARNINGS)
+        self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
         self.charted: deque[Spent] = deque(maxlen=_CHARTED)
         self._earlier_s = 0.0
         self._heard_at: datetime | None = None
@@ -153,35 +138,35 @@ class LoopProgress:
         self.stories.update((name, one) for name, one in known.items() if one.seen)  # removed stories with events stay
         return True
 
-    def fold(self, event: Event) -> StoryView:
+    def fold(self, event: events.Event) -> StoryView:
         """Apply one event and return its story."""
         match event:
-            case StoryEvent() | AgentEvent():
+            case events.StoryEvent() | events.AgentEvent():
                 if isinstance(event.event, Done):
                     self.usage += event.event.usage
-            case RunStarted():
+            case events.RunStarted():
                 self._begin(event)
-            case IterationStarted():
+            case events.IterationStarted():
                 self.iteration = event.iteration
                 self.waiting = None
                 self._story().attempts.append(Attempt(event.iteration, self.attempt, began_at=event.at))
-            case StoryProgress():
+            case events.StoryProgress():
                 self._enter(event)
-            case CheckpointSaved():
+            case events.CheckpointSaved():
                 self._save(event)
-            case StoryDone():
+            case events.StoryDone():
                 self._named(event.story_id, event.title).mark = Mark.DONE
-            case IterationEnded():
+            case events.IterationEnded():
                 self._end_iteration(event.record)
-            case Waiting():
+            case events.Waiting():
                 self.waiting = event
-            case Warned():
+            case events.Warned():
                 self.warnings.append(event)
-            case StopRequested():
+            case events.StopRequested():
                 self.stop_pending = True
-            case Error():
+            case events.Error():
                 self.error = event
-            case RunEnded():
+            case events.RunEnded():
                 self._end(event)
             case _:
                 pass
@@ -190,7 +175,7 @@ class LoopProgress:
         story.seen += 1
         return story
 
-    def _begin(self, event: RunStarted) -> None:
+    def _begin(self, event: events.RunStarted) -> None:
         self.harness, self.model = event.harness, event.model
         self.iteration = event.iteration
         if self._heard_at is not None:  # a killed run ended with its last event
@@ -204,7 +189,7 @@ class LoopProgress:
         if self._whole:
             self._story().mark = Mark.RUNNING
 
-    def _enter(self, event: StoryProgress) -> None:
+    def _enter(self, event: events.StoryProgress) -> None:
         story = self._named(event.story_id, event.title)
         if self.current not in (None, event.story_id) and (before := self.stories.get(self.current or "")):
             before.mark = Mark.WAITING if before.mark is Mark.RUNNING else before.mark
@@ -213,7 +198,7 @@ class LoopProgress:
         story.title, story.mark = event.title, Mark.RUNNING
         self.current, self.attempt, self.max_attempts = event.story_id, event.attempt, event.max_attempts
 
-    def _save(self, event: CheckpointSaved) -> None:
+    def _save(self, event: events.CheckpointSaved) -> None:
         for story in self.stories.values():
             if story.since and not story.until and story.id != event.story_id:
                 story.until = event.tree
@@ -237,7 +222,7 @@ class LoopProgress:
         if record.outcome is not OutcomeKind.INTERRUPTED:
             self.iteration = max(self.iteration, record.iteration)
 
-    def _end(self, event: RunEnded) -> None:
+    def _end(self, event: events.RunEnded) -> None:
         self.ended, self.ended_at, self.waiting = event, event.at, None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None

@@ -12,6 +12,7 @@ from spool.domain.story import Story
 from spool.domain.tasks import parse_tasks
 from spool.domain.text import quoted
 
+CHECKS_HEADING = "## How it is checked"
 CONTEXT_HEADING = "## Additional Context (added by user mid-loop)"
 
 
@@ -28,6 +29,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     refusal: str = ""
     """Why the agent's last promise did not count."""
+    checks: str = ""
+    """What Spool runs itself when the work is claimed."""
     question_tool: str = ""
 
 
@@ -55,6 +58,8 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: str = ""
     refusal: str = ""
     """Why the agent's last COMPLETE did not count."""
+    checks: str = ""
+    """What Spool runs itself when the story is claimed."""
     question_tool: str = ""
 
 
@@ -69,6 +74,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _section("## Its module", parts.change.module_text),
+        _section(CHECKS_HEADING, parts.checks),
         _promise_section(DEFAULT_PROMISE, "this story is complete, its boxes are ticked and its checks pass"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -132,6 +138,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),
         _section("## Your task", parts.user_prompt),
+        _section(CHECKS_HEADING, parts.checks),
         ending or _promise_section(parts.promise, "the whole task is complete and checked"),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"

@@ -1,21 +1,19 @@
 """The settings, their checks, and the origin of each value."""
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
 import msgspec
 
+from spool.domain.durations import seconds
+from spool.domain.gates.configured import joined, read_gates
+from spool.domain.gates.values import GateSpec
+from spool.domain.sizes import size
 from spool.domain.text import one_line
 from spool.errors import UsageError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])?(?:i?b)?")
-_SIZE_UNITS = {None: 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_LEAST_MEMORY = 16 << 20
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, None: 1.0}
 TABLES = "harnesses"
 
 
@@ -51,6 +49,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fullscreen: bool = False
     keep_open: bool = True
     """Whether a window stays open after its loop ends on its own, so that a person can read the result."""
+    gates: tuple[GateSpec, ...] = ()
+    """Checks that Spool runs when completion is claimed; layers add up."""
+    baseline: Literal["tolerant", "strict", "off"] = "tolerant"
+    require: Literal["", "proof"] = ""
+    allow_change: tuple[str, ...] = ()
+    """Tests, and files that decide about tests, which the agent may change."""
+    allow_empty: bool = False
     stall_iterations: int = 3
     max_tokens: int = 0
     max_cost_usd: float = 0.0
@@ -86,39 +91,17 @@ NAMES = tuple(name for name in _TYPES if name != TABLES)
 def merge(layers: list[Layer]) -> Resolved:
     """Merge the layers, later ones overriding earlier ones, and check the result."""
     values: dict[str, Any] = {}
+    gates: tuple[GateSpec, ...] = ()
     origins = dict.fromkeys(_TYPES, "default")
     for layer in layers:
         for name, raw in layer.values.items():
             values[name] = _merged_tables(values, raw, layer) if name == TABLES else _checked(name, raw, layer)
+            if name == "gates":
+                values[name] = gates = joined(gates, values[name])
             origins[name] = layer.origin
     settings = Settings(**values)
     _check(settings, origins)
     return Resolved(settings, origins)
-
-
-def seconds(raw: object) -> float:
-    """Parse a duration into seconds: a number, or `90s`, `30m`, `2h`."""
-    if isinstance(raw, int | float) and not isinstance(raw, bool):
-        number = float(raw)
-    else:
-        found = _DURATION.fullmatch(str(raw).strip().lower())
-        if not found:
-            raise ValueError(f"'{one_line(str(raw), 40)}' is not a duration like 90, 30s, 15m or 2h")
-        number = float(found[1]) * _UNITS[found[2]]
-    if not 0 <= number < 1e9:
-        raise ValueError("a duration must be from 0 to 1e9 s")
-    return number
-
-
-def size(raw: object) -> int:
-    """Parse a size into bytes: a number, or `512M`, `4G`. Units are powers of 1024."""
-    found = _SIZE.fullmatch(str(raw).strip().lower())
-    if not found:
-        raise ValueError(f"'{one_line(str(raw), 40)}' is not a size like 512M or 4G")
-    number = int(float(found[1]) * _SIZE_UNITS[found[2]])
-    if number and not _LEAST_MEMORY <= number < 1 << 60:
-        raise ValueError(f"a size must be 0, or from {_LEAST_MEMORY >> 20}M to 1e6T")
-    return number
 
 
 def _named(name: str, origin: str) -> str:
@@ -150,6 +133,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
     try:
         if name == "model" and raw == "":  # unsets the model of earlier layers
             return None
+        if name == "gates":
+            return read_gates(raw)
         if name in DURATIONS:
             return seconds(raw)
         if name in SIZES:

@@ -1,11 +1,13 @@
 """The specification of a loop to start, as a value."""
 
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from spool.domain.criteria import Criterion
-from spool.domain.loop import SCHEMA, Door, state_path
+from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
+from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
 from spool.domain.verdict import Limits
 
@@ -45,11 +47,33 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The file for the output."""
     again: str = ""
     """The command line that continues the loop."""
+    no_gates: bool = False
+    """Whether configured gates are off for this run."""
 
     @property
     def folder(self) -> str:
         """The loop's state folder."""
         return state_path(self.root, self.door, self.change)
+
+    @property
+    def gates(self) -> tuple[GateSpec, ...]:
+        """The gates in force, with the command of a worktree loop among them."""
+        configured = () if self.no_gates else self.settings.gates
+        if self.criterion is not Criterion.COMMAND:
+            return configured
+        timeout = self.settings.done_command_timeout
+        return (GateSpec(name=DONE_COMMAND, run=self.done_command, timeout=timeout), *configured)
+
+    @property
+    def policy(self) -> GatePolicy:
+        """How the gates judge."""
+        settings = self.settings
+        return GatePolicy(
+            baseline=Baseline(settings.baseline),
+            require_proof=settings.require == "proof",
+            allow_change=settings.allow_change,
+            allow_empty=settings.allow_empty,
+        )
 
     @property
     def limits(self) -> Limits:
@@ -81,4 +105,24 @@ def _limits(settings: Settings) -> Limits:
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
+    )
+
+
+def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
+    """Return the summary of a run that has only just started."""
+    return LoopSummary(
+        run_id=spec.run_id,
+        door=spec.door,
+        change=spec.change,
+        project=spec.root,
+        worktree=spec.root,
+        root=spec.root,
+        folder=spec.folder,
+        harness=spec.settings.harness,
+        model=spec.settings.model,
+        terminal=spec.terminal,
+        log=spec.log or None,
+        runner=runner,
+        started_at=now,
+        updated_at=now,
     )

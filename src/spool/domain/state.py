@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.domain.gate import GateResult
+from spool.domain.carried import carried
+from spool.domain.gates.values import GateResult, Proof
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
@@ -60,6 +61,14 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     vetoes: tuple[Veto, ...] = ()
     gates: tuple[GateResult, ...] = ()
     """The results of the gates, if completion was claimed."""
+    proof: Proof | None = None
+    """What the gates allow to be said of a claim; None if nothing was claimed."""
+    gates_s: float = 0.0
+    """Seconds spent in gates."""
+    checked_tree: str = ""
+    """The recorded tree that the gates judged."""
+    leavings: tuple[str, ...] = ()
+    """Untracked files that the gates left in the working tree."""
     changed_files: int | None = None
     """The number of files changed; None without git."""
     files: tuple[str, ...] = ()
@@ -87,15 +96,7 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
-        return Outcome(
-            kind=self.outcome,
-            reason=self.reason,
-            exit_code=self.exit_code,
-            retry_after_s=self.retry_after_s,
-            resets_at=self.resets_at,
-            note=self.note,
-            refused=self.refused,
-        )
+        return Outcome(kind=self.outcome, **carried(self, Outcome))
 
 
 class LoopState(LoopSummary, frozen=True, kw_only=True):
@@ -137,25 +138,24 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else PlanState(),
+        memory=earlier.memory if earlier and kept else PlanState(base=_base(earlier)),
         usage=earlier.usage if earlier else Usage(),
         in_flight=earlier.in_flight if earlier else None,
     )
 
 
+def _base(earlier: LoopState | None) -> str:
+    """Return the tree in which the loop began: that of the first run since it was last done."""
+    return earlier.memory.base if earlier is not None and earlier.status is not Status.DONE else ""
+
+
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:
     """Return the record of an interrupted iteration: never a success, never lost."""
     return IterationRecord(
-        iteration=begun.iteration,
-        run_id=begun.run_id,
-        started_at=begun.started_at,
         ended_at=ended_at,
         duration_s=max(0.0, (ended_at - begun.started_at).total_seconds()),
-        harness=begun.harness,
-        model=begun.model,
         exit_code=None,
         outcome=OutcomeKind.INTERRUPTED,
         reason=reason,
-        story_id=begun.story_id,
-        attempt=begun.attempt,
+        **carried(begun, IterationRecord),
     )

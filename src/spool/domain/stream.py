@@ -18,13 +18,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns: int | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            tokens_in=_add(self.tokens_in, other.tokens_in),
-            tokens_out=_add(self.tokens_out, other.tokens_out),
-            tokens_cached=_add(self.tokens_cached, other.tokens_cached),
-            cost_usd=_add(self.cost_usd, other.cost_usd),
-            turns=_add(self.turns, other.turns),
-        )
+        return Usage(**{name: _add(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
 
     @property
     def tokens(self) -> int | None:

@@ -67,11 +67,6 @@ def quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines()) or "> "
 
 
-def sized(size: int) -> str:
-    """Format a size in bytes: `4.0 GB`, `512 MB`. Units are powers of 1024."""
-    return f"{size / (1 << 30):.1f} GB" if size >= 1 << 30 else f"{size / (1 << 20):.0f} MB"
-
-
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """Format a count with its noun: `1 file`, `2 files`."""
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"

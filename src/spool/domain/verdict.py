@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from spool.domain.gate import GateResult
+from spool.domain.gates.values import GateResult, Proof, refusal
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
 from spool.domain.promise import Claim
@@ -103,7 +103,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: Outcome
     gates: tuple[GateResult, ...] = ()
+    proof: Proof | None = None
+    checked_tree: str = ""
+    leavings: tuple[str, ...] = ()
     progress: bool | None = None
+    changed_files: int | None = None
     used: Usage = Usage()
     """The total usage of all iterations of the loop."""
 
@@ -122,11 +126,20 @@ def advance(tally: Tally, outcome: Outcome) -> Tally:
 
 
 def judge_prompt(
-    ended: Ended, tally: Tally, limits: Limits, *, done: str, idle: int, now: float, jitter: Callable[[], float]
+    ended: Ended,
+    tally: Tally,
+    limits: Limits,
+    *,
+    done: str,
+    certain: bool = False,
+    idle: int,
+    now: float,
+    jitter: Callable[[], float],
 ) -> Verdict:
     """Decide what follows an iteration of `spool ralph` or `wt-loop`.
 
-    `done` is the reason why the work is done, or empty; `idle` counts consecutive iterations without progress.
+    `done` is the reason why the work is done, or empty; `certain` means that a criterion says so, whatever became of
+    the agent; `idle` counts consecutive iterations without progress.
     """
     outcome = ended.outcome
     if outcome.kind is OutcomeKind.INTERRUPTED:
@@ -134,7 +147,7 @@ def judge_prompt(
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
     finished = Finish(Status.DONE, done, ExitCode.COMPLETE)
-    if done and ended.accepted:  # a gate says so, whatever became of the agent
+    if done and certain:
         return finished
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
@@ -144,7 +157,7 @@ def judge_prompt(
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
-        reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached"
+        reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{_last_claim(ended)}"
         return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
     if spent := over_budget(limits, ended.used):
         return Finish(Status.STUCK, spent, ExitCode.STUCK)
@@ -172,7 +185,7 @@ def judge_story(
     claimed = outcome.kind is OutcomeKind.COMPLETED
     if claimed and refused is None:
         return NextStory()
-    because = f"said COMPLETE while {refused.why}" if claimed and refused else _words(outcome)
+    because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
         return Finish(Status.STUCK, reason, ExitCode.FAILED)
@@ -187,6 +200,21 @@ def judge_story(
     if outcome.refused.claim is Claim.FAILED:
         return msgspec.structs.replace(retry, own_words=outcome.refused.quote)
     return msgspec.structs.replace(retry, refusal=refusal_words(outcome.refused), keep=True)
+
+
+def _last_claim(ended: Ended) -> str:
+    """Say why the last claim was refused, if it was."""
+    refused = refusal(ended.gates) if ended.proof is Proof.REFUSED else None
+    return f"; the last claim was refused: {refused.name}: {refused.why}" if refused else ""
+
+
+def unverifiable(ended: Ended, times: int) -> Finish | None:
+    """End the loop at the second claim in a row that cannot be checked."""
+    if ended.proof is not Proof.UNVERIFIABLE or times < 2:
+        return None
+    refused = refusal(ended.gates)
+    why = f"{refused.name}: {refused.why}" if refused else "a gate cannot be started"
+    return Finish(Status.STUCK, f"the work cannot be verified: {why}", ExitCode.STUCK)
 
 
 def refusal_words(refused: Refusal) -> str:

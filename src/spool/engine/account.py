@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, Warned
+from spool.domain.gates.values import Proof
 from spool.domain.loop import Phase, PlanState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord, LoopState, interrupted_record
@@ -27,6 +28,7 @@ class Account:
         now = self._ports.clock.now()
         if changed.get("phase", self.state.phase) is not self.state.phase:
             changed.setdefault("waiting_until", None)
+            changed.setdefault("checking", "")
             changed["phase_since"] = now
         self.state = msgspec.structs.replace(self.state, updated_at=now, **changed)
         self._ports.store.save(self.state)
@@ -43,11 +45,12 @@ class Account:
         self._ports.emit(IterationEnded(record=record))
         self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=self.state.usage + record.usage)
 
-    def end_run(self, finish: Finish, *, iterations: int, kept: str = "") -> None:
+    def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
         self.save(status=finish.status, reason=finish.reason, phase=Phase.ENDED, ended_at=self._ports.clock.now())
         if finish.status is Status.DONE:
-            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage))
+            proof = self.state.memory.proof or Proof.WORD
+            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage, proof=proof, evidence=evidence))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
             story = self.state.story
             self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))

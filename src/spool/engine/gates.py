@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from spool.domain.criteria import check_command, check_tasks
-from spool.domain.gate import GateResult
-from spool.domain.story import StoryList, missing_from
-from spool.errors import ChangeError
+from spool.domain.criteria import check_boxes, check_command, check_tasks
+from spool.domain.gates.values import GateResult
+from spool.domain.story import StoryList
+from spool.engine.task_book import TaskBook
 
 BY_HAND = "marked as done by a person"
 
@@ -16,7 +16,6 @@ class Gate(Protocol):
 
     async def check(self) -> GateResult:
         """Run the check and return its result."""
-        ...
 
 
 async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
@@ -30,53 +29,40 @@ async def run_gates(gates: Sequence[Gate]) -> tuple[GateResult, ...]:
 
 
 class StoryBoxes:
-    """Passes when all boxes of the next story are ticked. A deleted box is an error, not a finished task."""
+    """Passes when all boxes of a story are ticked, as a person left them."""
 
-    def __init__(self, story_id: str, known: StoryList, read: Callable[[], Awaitable[StoryList]]) -> None:
+    def __init__(self, story_id: str, read: Callable[[], Awaitable[StoryList]]) -> None:
         self._story_id = story_id
-        self._known = known
         self._read = read
 
     async def check(self) -> GateResult:
-        """Compare the story with the one given to the agent."""
-        now = await self._read()
-        if gone := missing_from(now, self._known):
-            raise ChangeError(f"the agent removed {gone} from tasks.md")
-        story = now.find(self._story_id)
-        if story is None:
-            raise ChangeError(f"the agent removed story {self._story_id} from tasks.md")
-        still_open = ", ".join(task.id for task in story.open)
-        if not still_open:
-            return GateResult(name="tasks", passed=True, why="all boxes are ticked")
-        return GateResult(
-            name="tasks",
-            passed=False,
-            why=f"boxes are open: {still_open}",
-            tell_agent=f"You said COMPLETE, but these tasks are open: {still_open}",
-        )
+        """Look for open boxes."""
+        story = (await self._read()).find(self._story_id)
+        return check_boxes(story.open if story else ())
 
 
 class TaskList:
-    """Passes when no box in tasks.md is open."""
+    """Passes when no box in tasks.md is open, as a person left them."""
 
-    def __init__(self, read: Callable[[], Awaitable[str | None]]) -> None:
+    def __init__(self, read: Callable[[], Awaitable[str | None]], book: TaskBook) -> None:
         self._read = read
+        self._book = book
 
     async def check(self) -> GateResult:
-        """Read tasks.md."""
-        return check_tasks(await self._read())
+        """Look for open boxes."""
+        return check_tasks(await self._read(), self._book.ledger)
 
 
 class Command:
     """Passes when the user's command succeeds."""
 
-    def __init__(self, command: str, run: Callable[[str], Awaitable[int | None]]) -> None:
+    def __init__(self, command: str, run: Callable[[], Awaitable[int | None]]) -> None:
         self._command = command
         self._run = run
 
     async def check(self) -> GateResult:
         """Run the command."""
-        return check_command(self._command, await self._run(self._command))
+        return check_command(self._command, await self._run())
 
 
 class ByHand:

@@ -257,9 +257,9 @@ async def _run_agent(
             if not await _drain(agent, transcript, stop):
                 stopped = stopped or StopCause.PERSON
             stderr = agent.stderr_tail()
+            transcript.finish(stderr, agent.side_text())
             if agent.truncated:
                 transcript.disbelieve("the agent's output was cut while it was read")
-            transcript.finish(stderr, agent.side_text())
             return Facts(
                 exit_code=agent.exit_code,
                 reading=reader.finish(),

@@ -12,14 +12,8 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from spool.domain.events import (
-    IterationStarted,
-    RunStarted,
-    StopRequested,
-    Waiting,
-    Warned,
-)
-from spool.domain.gate import GateResult
+from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
+from spool.domain.gates.values import refusal
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
@@ -39,6 +33,7 @@ from spool.domain.verdict import (
     over_budget,
 )
 from spool.engine.account import Account
+from spool.engine.gatekeeper import Gatekeeper, Verified
 from spool.engine.gates import run_gates
 from spool.engine.iteration import IterationRequest, Patience, iterate
 from spool.engine.plan import Findings, Place, Plan
@@ -79,12 +74,14 @@ class Loop:
         state: LoopState,
         *,
         unjudged: Unfinished | None = None,
+        keeper: Gatekeeper | None = None,
     ) -> None:
         self._plan = plan
         self._agency = agency
         self._ports = ports
         self._stop = stop
         self._unjudged = unjudged
+        self._keeper = keeper
         self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._tally = Tally(run_iterations=0)
         self._mark_is_old = True
@@ -121,7 +118,7 @@ class Loop:
         self._account.abandon(why, status, iterations=self._tally.run_iterations)
 
     async def _iterate(self) -> Finish:
-        ended = await self._resume()
+        ended = await self._resume() or await self._open_gates()
         while ended is None and not self._stop.requested:
             verdict = await self._one()
             ended = verdict if isinstance(verdict, Finish) else await self._act(verdict)
@@ -144,6 +141,19 @@ class Loop:
             self._account.state = msgspec.structs.replace(self._state, memory=memory)
             return await self._settle()
         return self._stopped()
+
+    async def _open_gates(self) -> Finish | None:
+        """Run the configured gates once before the first agent of this run."""
+        if self._keeper is None:
+            return None
+        base = await self._stop.obeyed(self._keeper.open(self._state.memory.base, self._checking))
+        if base is None:
+            return self._stopped()
+        self._account.remember(msgspec.structs.replace(self._state.memory, base=base))
+        return None
+
+    def _checking(self, gate: str) -> None:
+        self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
 
     async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> None:
         """Judge the iteration in which the runner before died; one whose gates did not run is examined first."""
@@ -277,7 +287,7 @@ class Loop:
 
     async def _examined(self, record: IterationRecord) -> IterationRecord:
         """Return the record with the results of the gates and of the plan."""
-        outcome, gates = await self._pass_gates(record)
+        outcome, verified = await self._pass_gates(record)
         findings = Findings()
         try:
             findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
@@ -287,31 +297,53 @@ class Loop:
             record,
             outcome=outcome.kind,
             reason=outcome.reason,
-            gates=gates,
+            gates=verified.gates,
+            proof=verified.proof,
+            gates_s=round(verified.seconds, 3),
+            checked_tree=verified.tree,
+            leavings=verified.left,
             commits=findings.commits,
             progress=findings.progress,
         )
 
-    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, tuple[GateResult, ...]]:
+    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified]:
         """Run the gates; one that cannot run turns the outcome into an error."""
         outcome = record.as_outcome()
         try:
-            gates = await self._stop.obeyed(
-                run_gates(self._plan.gates(self._state.memory, _ended(record, self._state.usage)))
-            )
+            verified = await self._stop.obeyed(self._verified(record))
         except CommandError as error:
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), ()
-        except (SpoolError, OSError) as error:  # the agent removed its own tasks, or made them unreadable
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), ()
-        if gates is None:  # what was not checked is not done
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), Verified(
+                claimed=False
+            )
+        except (SpoolError, OSError) as error:  # the agent made its own tasks unreadable
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), Verified(
+                claimed=False
+            )
+        if verified is None:  # what was not checked is not done
             reason = f"stopped by {self._stop.by}"
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), ()
-        return outcome, gates
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), Verified(
+                claimed=False
+            )
+        return outcome, verified
+
+    async def _verified(self, record: IterationRecord) -> Verified:
+        """Run the plan's own gates after every iteration, and the configured ones once completion is claimed."""
+        memory, ended = self._state.memory, _ended(record, self._state.usage)
+        gates = await run_gates(self._plan.gates(memory, ended))
+        claim = self._plan.claim(memory, msgspec.structs.replace(ended, gates=gates))
+        if claim is None or self._keeper is None or refusal(gates):
+            return Verified(gates=gates, claimed=claim is not None)
+        verified = await self._keeper.check(claim, self._checking)
+        self._mark_is_old = True  # gates leave files behind, which are not the agent's
+        names = {gate.name for gate in verified.gates}
+        own = (gate for gate in gates if gate.name not in names)
+        return msgspec.structs.replace(verified, gates=(*own, *verified.gates))
 
     async def _commit(self, record: IterationRecord) -> str | None:
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
             return None
-        return await self._guarded(self._ports.worktree.commit(f"{self._state.change}: iteration {record.iteration}"))
+        message, leavings = f"{self._state.change}: iteration {record.iteration}", self._state.memory.leavings
+        return await self._guarded(self._ports.worktree.commit(message, leaving=leavings))
 
     def _judge(self, ended: Ended) -> Verdict:
         """Return the plan's verdict, and save its memory."""
@@ -354,12 +386,15 @@ class Loop:
 
     async def _close(self, finish: Finish) -> None:
         """Let the plan clean up, warning on failure, then end the run."""
-        kept = ""
+        kept = evidence = ""
         try:
+            if finish.status is Status.DONE:
+                evidence = await self._plan.evidence(self._state.memory)
             kept = await self._plan.close(finish, self._state.memory)
-        except CommandError as error:
+        except (CommandError, ChangeError) as error:
             self._account.warn(error)
-        self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept)
+        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence))
+        self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk
@@ -367,4 +402,13 @@ class Loop:
 
 
 def _ended(record: IterationRecord, used: Usage) -> Ended:
-    return Ended(outcome=record.as_outcome(), gates=record.gates, progress=record.progress, used=used)
+    return Ended(
+        outcome=record.as_outcome(),
+        gates=record.gates,
+        proof=record.proof,
+        checked_tree=record.checked_tree,
+        leavings=record.leavings,
+        progress=record.progress,
+        changed_files=record.changed_files,
+        used=used,
+    )

@@ -10,6 +10,7 @@ from spool.domain.loop import PlanState
 from spool.domain.state import Changes
 from spool.domain.stream import StreamEvent
 from spool.domain.verdict import Ended, Finish, Limits, Tally, Verdict
+from spool.engine.gatekeeper import Claim
 from spool.engine.gates import Gate
 
 
@@ -40,49 +41,43 @@ class Plan(Protocol):
     @property
     def promise(self) -> str:
         """The text that means completion."""
-        ...
 
     @property
     def limits(self) -> Limits:
         """The limits of the loop."""
-        ...
 
     async def resume(self, memory: PlanState) -> PlanState:
         """Return the memory to continue with after an earlier run."""
-        ...
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
         """Choose what to work on next, or finish."""
-        ...
 
     async def prepare(self, memory: PlanState, place: Place) -> str:
         """Prepare the tree for an agent and return its prompt."""
-        ...
 
     def event(self, memory: PlanState, place: Place, said: StreamEvent) -> Event:
         """Return the event that wraps one of the agent's stream events."""
-        ...
 
     def gates(self, memory: PlanState, ended: Ended) -> Sequence[Gate]:
         """Return the gates to run after this outcome; none unless completion is claimed."""
-        ...
+
+    def claim(self, memory: PlanState, ended: Ended) -> Claim | None:
+        """Return the claim of completion that the configured gates must judge, if there is one."""
 
     async def inspect(self, changes: Changes | None) -> Findings:
         """Inspect the tree after the agent has exited."""
-        ...
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide what follows. Pure: the same facts give the same judgement, even in a later run."""
-        ...
 
     async def settle(self, memory: PlanState) -> PlanState:
         """Do the work that is due on the tree. Safe to repeat after a failure or a crash."""
-        ...
 
     def conclude(self, finish: Finish) -> Finish:
         """Return the final end of the run, which may override any other, even a stop."""
-        ...
+
+    async def evidence(self, memory: PlanState) -> str:
+        """Say in one line what the end of a finished loop rests on."""
 
     async def close(self, finish: Finish, memory: PlanState) -> str:
         """Clean up; return the story whose unfinished work is in the tree, if any."""
-        ...

@@ -19,15 +19,12 @@ class Decoder(Protocol):
 
     def feed(self, chunk: bytes) -> Iterable[StreamEvent]:
         """Decode the next bytes of standard output."""
-        ...
 
     def pause(self) -> Iterable[StreamEvent]:
         """Return what is certain of an unfinished line while the agent is silent."""
-        ...
 
     def finish(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         """Decode the rest; `stderr` is the end of standard error, `side` the invocation's side file."""
-        ...
 
 
 class Harness(Protocol):
@@ -36,20 +33,16 @@ class Harness(Protocol):
     @property
     def name(self) -> str:
         """The name that selects it."""
-        ...
 
     @property
     def traits(self) -> Traits:
         """Its features and installation."""
-        ...
 
     def invoke(self, request: AgentRequest) -> Invocation:
         """Return the command to run."""
-        ...
 
     def decoder(self) -> Decoder:
         """Return a fresh decoder for one run's output."""
-        ...
 
 
 class Agent(Protocol):
@@ -57,53 +50,42 @@ class Agent(Protocol):
 
     def read(self) -> bytes:
         """Return the next chunk of standard output, or nothing if none is available."""
-        ...
 
     @property
     def exited(self) -> bool:
         """Whether the process and everything it started have exited."""
-        ...
 
     @property
     def exit_code(self) -> int | None:
         """The exit code; negative for a signal, None while it runs."""
-        ...
 
     @property
     def truncated(self) -> bool:
         """Whether the output was truncated while it was read."""
-        ...
 
     @property
     def bytes_seen(self) -> int:
         """Bytes on standard output and standard error so far."""
-        ...
 
     @property
     def left(self) -> tuple[int, ...]:
         """The leftover processes that cannot be ended."""
-        ...
 
     @property
     def over_memory(self) -> bool:
         """Whether it and everything it started use more memory than its limit."""
-        ...
 
     def stop(self) -> None:
         """Stop it in steps: interrupt, terminate, kill."""
-        ...
 
     def kill(self) -> None:
         """Kill it immediately, with everything it started."""
-        ...
 
     def stderr_tail(self) -> str:
         """Return the end of standard error."""
-        ...
 
     def side_text(self) -> str:
         """Return the contents of the invocation's side file, if any."""
-        ...
 
 
 class Agents(Protocol):
@@ -113,19 +95,15 @@ class Agents(Protocol):
         self, invocation: Invocation, *, iteration: int, prompt: str, memory_limit: int, wake: Callable[[], None]
     ) -> AbstractAsyncContextManager[Agent]:
         """Start an agent; `wake` is called when it prints or exits. A memory limit is in bytes, 0 for none."""
-        ...
 
     def log_path(self, iteration: int) -> str:
         """Return the path of an iteration's raw output."""
-        ...
 
     def prompt_path(self, iteration: int) -> str:
         """Return the path of an iteration's prompt."""
-        ...
 
     def side_path(self, iteration: int) -> str:
         """Return the path of an iteration's side file."""
-        ...
 
 
 class Store(Protocol):
@@ -133,11 +111,9 @@ class Store(Protocol):
 
     def save(self, state: LoopState) -> None:
         """Replace the current state, durably."""
-        ...
 
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history, durably."""
-        ...
 
 
 class Worktree(Protocol):
@@ -145,15 +121,12 @@ class Worktree(Protocol):
 
     async def mark(self) -> None:
         """Record the current tree."""
-        ...
 
     async def changes(self, ignoring: tuple[str, ...]) -> Changes | None:
         """Return the changes since the last mark, and mark again; None if they are unknown."""
-        ...
 
-    async def commit(self, message: str) -> str | None:
-        """Commit everything but Spool's own files; return None if there is nothing to commit."""
-        ...
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
+        """Commit everything but Spool's own files and those to leave; return None if there is nothing to commit."""
 
 
 class Clock(Protocol):
@@ -161,19 +134,15 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never runs backwards."""
-        ...
 
     def jitter(self) -> float:
         """Return a random number from 0 to 1."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Sleep."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

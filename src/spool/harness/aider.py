@@ -8,10 +8,10 @@ import codecs
 import re
 from collections.abc import Iterator
 
-from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.invocation import Stdin
 from spool.domain.stream import Done, ErrorKind, Failure, Message, Retry, StreamEvent, Usage
-from spool.engine.ports import Decoder
 from spool.harness.lines import LineCutter
+from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "set your provider's API key, for example OPENAI_API_KEY, and choose one of its models"
@@ -29,37 +29,12 @@ _KINDS = {
     "NotFoundError": ErrorKind.CONFIG,
 }
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
-
-
-class Aider:
-    """The harness for aider, which edits through its answers and has no tools to refuse."""
-
-    name = "aider"
-    traits = Traits(
-        program="aider",
-        install="pipx install aider-chat",
-        cost=True,
-        allow_all=False,
-        leavings=(".aider*", "*/.aider*"),
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command, which answers yes to every question instead of reading answers from standard input."""
-        argv = [
-            "aider", "--no-pretty", "--no-stream", "--yes-always", "--no-check-update", "--no-analytics",
-            "--no-show-model-warnings", "--no-show-release-notes", "--no-gitignore", "--no-auto-commits",
-            "--no-dirty-commits", "--no-suggest-shell-commands", "--no-detect-urls", "--no-fancy-input",
-            "--message-file", request.prompt_path,
-        ]  # fmt: skip
-        if request.side_path:
-            argv += ["--chat-history-file", request.side_path, "--no-restore-chat-history"]
-        if request.model:
-            argv += ["--model", request.model]
-        return Invocation(argv=tuple(argv), stdin=Stdin.NOTHING, side_file=request.side_path)
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return _Decoder()
+_ARGV = (
+    "aider", "--no-pretty", "--no-stream", "--yes-always", "--no-check-update", "--no-analytics",
+    "--no-show-model-warnings", "--no-show-release-notes", "--no-gitignore", "--no-auto-commits",
+    "--no-dirty-commits", "--no-suggest-shell-commands", "--no-detect-urls", "--no-fancy-input",
+    "--message-file", "{prompt_file}",
+)  # fmt: skip
 
 
 class _Decoder:
@@ -136,3 +111,17 @@ def _number(digits: str, unit: str) -> int:
 
 def _failure(error: re.Match[str]) -> Failure:
     return failure(error[2], login=_LOGIN, kind=_KINDS.get(error[1], ErrorKind.API))
+
+
+HARNESS = Program(  # aider edits through its answers and has no tools to refuse
+    name="aider",
+    install="pipx install aider-chat",
+    argv=_ARGV,
+    side=("--chat-history-file", "{side_file}", "--no-restore-chat-history"),
+    model=("--model", "{model}"),
+    stdin=Stdin.NOTHING,  # it answers yes to every question instead of reading answers
+    decoder=_Decoder,
+    json=False,
+    cost=True,
+    leavings=(".aider*", "*/.aider*"),
+)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import (
     Denied,
     Done,
@@ -16,8 +15,8 @@ from spool.domain.stream import (
     ToolUse,
     Usage,
 )
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
+from spool.harness.program import Program
 from spool.harness.stream_json import Event, Tokens
 from spool.harness.trouble import BUSY, failure, incomplete
 
@@ -32,37 +31,18 @@ _KINDS = {
     "model_not_found": ErrorKind.CONFIG,
 }
 
-
-class Claude:
-    """The harness for Claude Code."""
-
-    name = "claude"
-    traits = Traits(
-        program="claude",
-        install="npm install -g @anthropic-ai/claude-code",
-        json=True,
-        cost=True,
-        resume=True,
-        question_tool="AskUserQuestion",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input, and `-p` has no argument."""
-        argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
-        if request.model:
-            argv += ["--model", request.model]
-        if request.session:
-            argv += ["--resume", request.session]
-        env = {}
-        if request.allow_all:
-            argv.append("--dangerously-skip-permissions")
-            if request.is_root:  # claude refuses to skip permissions as root outside a sandbox
-                env["IS_SANDBOX"] = "1"
-        return Invocation(argv=tuple(argv), env=env)
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(Event, ClaudeEvents(_LOGIN)))
+HARNESS = Program(
+    name="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    argv=("claude", "-p", "--output-format", "stream-json", "--verbose"),  # `-p` has no argument
+    model=("--model", "{model}"),
+    allow_all=("--dangerously-skip-permissions",),
+    root_env={"IS_SANDBOX": "1"},  # claude refuses to skip permissions as root outside a sandbox
+    resume=("--resume", "{session}"),
+    decoder=lambda: LineDecoder(JsonTranslator(Event, ClaudeEvents(_LOGIN))),
+    cost=True,
+    question_tool="AskUserQuestion",
+)
 
 
 class ClaudeEvents:

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
-from spool.harness.trouble import BUSY, failure, incomplete
+from spool.harness.program import Program
+from spool.harness.trouble import BUSY, failure, incomplete, status_in
 
 _LOGIN = "sign in with 'codex login', or set the key that ~/.codex/config.toml names for your provider"
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+)?(.*)", re.DOTALL)
@@ -19,33 +18,17 @@ _LIMITED = re.compile(r"hit your usage limit|is at capacity|rate limit reached",
 _SANDBOX = ("Read-only file system", "Operation not permitted", "Permission denied")
 _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
 
-
-class Codex:
-    """The harness for Codex."""
-
-    name = "codex"
-    traits = Traits(
-        program="codex",
-        install="npm install -g @openai/codex",
-        json=True,
-        resume=True,
-        question_tool="request_user_input",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; `-` reads the prompt from standard input. A loop may run without git."""
-        argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
-        if request.model:
-            argv += ["-m", request.model]
-        if request.allow_all:
-            argv.append("--dangerously-bypass-approvals-and-sandbox")
-        if request.session:
-            argv += ["resume", request.session]
-        return Invocation(argv=(*argv, "-"))
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(_Event, _Events()))
+HARNESS = Program(
+    name="codex",
+    install="npm install -g @openai/codex",
+    argv=("codex", "exec", "--json", "--skip-git-repo-check"),  # a loop may run without git
+    model=("-m", "{model}"),
+    allow_all=("--dangerously-bypass-approvals-and-sandbox",),
+    resume=("resume", "{session}"),
+    last=("-",),  # reads the prompt from standard input
+    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    question_tool="request_user_input",
+)
 
 
 class _Item(msgspec.Struct):
@@ -143,7 +126,7 @@ class _Events:
         yield Retry(
             message=retry[2].strip(" ()") or message,
             attempt=int(retry[1]) if retry[1] else None,
-            rate_limited=_status(message) in BUSY,
+            rate_limited=status_in(message, _STATUS) in BUSY,
         )
 
     def _done(self, tokens: _Tokens) -> Iterator[StreamEvent]:
@@ -162,11 +145,6 @@ def _summary(item: _Item) -> str:
     return item.command or ", ".join(change.path for change in item.changes) or item.query
 
 
-def _status(message: str) -> int | None:
-    found = _STATUS.search(message)
-    return int(found[1]) if found else None
-
-
 def _failure(message: str) -> StreamEvent:
     limited = ErrorKind.RATE_LIMIT if _LIMITED.search(message) else None
-    return failure(message, status=_status(message), login=_LOGIN, kind=limited)
+    return failure(message, status=status_in(message, _STATUS), login=_LOGIN, kind=limited)

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise, uncached
+from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "run 'copilot' and '/login', or set COPILOT_GITHUB_TOKEN, GH_TOKEN or the COPILOT_PROVIDER_* variables"
@@ -22,35 +21,17 @@ _KINDS = {
 # Two events per few characters of an answer or of a tool's arguments; the whole message follows anyway.
 _DELTAS = (b'{"type":"assistant.message_delta"', b'{"type":"assistant.tool_call_delta"')
 
-
-class Copilot:
-    """The harness for Copilot CLI."""
-
-    name = "copilot"
-    traits = Traits(
-        program="copilot",
-        install="npm install -g @github/copilot",
-        json=True,
-        resume=True,
-        question_tool="ask_user",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input, the usage to a file."""
-        argv = ["copilot", "--no-auto-update", "--output-format", "json"]
-        if request.side_path:
-            argv += ["--usage-output-file", request.side_path]
-        if request.model:
-            argv += ["--model", request.model]
-        if request.allow_all:
-            argv.append("--allow-all")
-        if request.session:
-            argv.append(f"--resume={request.session}")
-        return Invocation(argv=tuple(argv), side_file=request.side_path)
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS))
+HARNESS = Program(
+    name="copilot",
+    install="npm install -g @github/copilot",
+    argv=("copilot", "--no-auto-update", "--output-format", "json"),
+    side=("--usage-output-file", "{side_file}"),
+    model=("--model", "{model}"),
+    allow_all=("--allow-all",),
+    resume=("--resume={session}",),
+    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS)),
+    question_tool="ask_user",
+)
 
 
 class _Result(msgspec.Struct):

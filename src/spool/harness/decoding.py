@@ -23,11 +23,9 @@ class Translator(Protocol):
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
         """Translate one line; None means that it is plain text, not an event of this CLI."""
-        ...
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:
         """Report what is missing at the end of the output."""
-        ...
 
 
 class LineDecoder:
@@ -124,11 +122,9 @@ class Events(Protocol[_Event_contra]):
 
     def take(self, event: _Event_contra) -> Iterable[StreamEvent]:
         """Translate one event."""
-        ...
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         """Report what is missing at the end of the output."""
-        ...
 
 
 class JsonTranslator(Generic[_Event]):

@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.text import one_line
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
-from spool.harness.trouble import failure, incomplete
+from spool.harness.program import Program
+from spool.harness.trouble import failure, incomplete, status_in
 
 _LOGIN = "run 'gemini' once and sign in, or set GEMINI_API_KEY"
 _STATUS = re.compile(r'"code":\s*(\d{3})\b')
@@ -22,33 +21,16 @@ _UNTRUSTED = "not running in a trusted directory"
 _TRUST = "start 'gemini' here once and trust the folder, or allow all tools"
 _EDITORS = {"write_file", "replace", "run_shell_command"}
 
-
-class Gemini:
-    """The harness for Gemini CLI."""
-
-    name = "gemini"
-    traits = Traits(
-        program="gemini",
-        install="npm install -g @google/gemini-cli",
-        json=True,
-        resume=True,
-        question_tool="ask_user",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input. gemini ignores `--yolo` in an untrusted folder."""
-        argv = ["gemini", "-o", "stream-json"]
-        if request.model:
-            argv += ["-m", request.model]
-        if request.allow_all:
-            argv += ["--yolo", "--skip-trust"]
-        if request.session:
-            argv += ["--resume", request.session]
-        return Invocation(argv=tuple(argv))
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(_Event, _Events()))
+HARNESS = Program(
+    name="gemini",
+    install="npm install -g @google/gemini-cli",
+    argv=("gemini", "-o", "stream-json"),
+    model=("-m", "{model}"),
+    allow_all=("--yolo", "--skip-trust"),  # gemini ignores `--yolo` in an untrusted folder
+    resume=("--resume", "{session}"),
+    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    question_tool="ask_user",
+)
 
 
 class _Error(msgspec.Struct):
@@ -138,6 +120,5 @@ def _refusal(stderr: str) -> Iterator[StreamEvent]:
 
 
 def _failure(message: str) -> StreamEvent:
-    status = _STATUS.search(message)
     limited = ErrorKind.RATE_LIMIT if any(words in message for words in _LIMITED) else None
-    return failure(message, status=int(status[1]) if status else None, login=_LOGIN, kind=limited)
+    return failure(message, status=status_in(message, _STATUS), login=_LOGIN, kind=limited)

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
+from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and list the models with 'opencode models'"
@@ -17,34 +16,17 @@ _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject"
 # A refused tool is an error with opencode's own text: no user to ask, or a rule of the user's.
 _REJECTED_TOOL = ("The user rejected permission", "The user has specified a rule which prevents")
 
-
-class OpenCode:
-    """The harness for opencode."""
-
-    name = "opencode"
-    traits = Traits(
-        program="opencode",
-        install="npm install -g opencode-ai",
-        json=True,
-        cost=True,
-        resume=True,
-        question_tool="question",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input."""
-        argv = ["opencode", "run", "--format", "json"]
-        if request.model:
-            argv += ["-m", request.model]
-        if request.allow_all:
-            argv.append("--auto")
-        if request.session:
-            argv += ["-s", request.session]
-        return Invocation(argv=tuple(argv))
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(_Event, _Events()))
+HARNESS = Program(
+    name="opencode",
+    install="npm install -g opencode-ai",
+    argv=("opencode", "run", "--format", "json"),
+    model=("-m", "{model}"),
+    allow_all=("--auto",),
+    resume=("-s", "{session}"),
+    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    cost=True,
+    question_tool="question",
+)
 
 
 class _Cache(msgspec.Struct):
@@ -94,8 +76,7 @@ class _Event(msgspec.Struct):
 
 class _Events:
     def __init__(self) -> None:
-        self._usage = Usage()
-        self._turns = 0
+        self._usage = Usage(turns=0)
         self._text = self._session = ""
         self._denied = self._in_step = False
         self._held: list[StreamEvent] = []
@@ -116,8 +97,7 @@ class _Events:
         if self._in_step:
             yield incomplete("the end of a step")
         if ending.json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
+            yield Done(content=self._text, usage=self._usage, session=self._session)
 
     def _translate(self, event: _Event) -> Iterator[StreamEvent]:
         part = event.part or _Part()
@@ -148,13 +128,13 @@ class _Events:
             yield Denied(tool=part.tool, summary=summary)
 
     def _count(self, part: _Part) -> None:
-        self._turns += 1
         tokens = part.tokens or _Tokens()
         self._usage += Usage(
             tokens_in=tokens.input,
             tokens_out=tokens.output + tokens.reasoning,
             tokens_cached=tokens.cache.read,
             cost_usd=part.cost,
+            turns=1,
         )
 
 

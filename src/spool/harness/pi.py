@@ -6,15 +6,14 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.text import one_line
-from spool.engine.ports import Decoder
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
-from spool.harness.trouble import BUSY, failure, incomplete
+from spool.harness.program import Program
+from spool.harness.trouble import BUSY, failure, incomplete, status_in
 
 _LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' lists the models"
-_STATUS = re.compile(r"(\d{3})\b")
+_STATUS = re.compile(r"\A(\d{3})\b")
 _NO_LOGIN = re.compile(r"^(?:Error: )?(No API key found|Model .* not found|No models available)", re.MULTILINE)
 # Each update repeats the whole message so far, twice: an answer of 3 MB made 2.26 GB. The others repeat the end of a
 # message or a tool, and the last one the whole conversation.
@@ -23,32 +22,15 @@ _REPEATS = tuple(
     for kind in (b"message_update", b"tool_execution_update", b"message_start", b"turn_end", b"agent_end")
 )
 
-
-class Pi:
-    """The harness for pi, which never asks for permission."""
-
-    name = "pi"
-    traits = Traits(
-        program="pi",
-        install="npm install -g @mariozechner/pi-coding-agent",
-        json=True,
-        cost=True,
-        allow_all=False,
-        resume=True,
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input, and `-p` has no argument."""
-        argv = ["pi", "-p", "--mode", "json"]
-        if request.model:
-            argv += ["--model", request.model]
-        if request.session:
-            argv += ["--session", request.session]
-        return Invocation(argv=tuple(argv))
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(_Translator(), skip=_REPEATS)
+HARNESS = Program(  # pi never asks for permission
+    name="pi",
+    install="npm install -g @mariozechner/pi-coding-agent",
+    argv=("pi", "-p", "--mode", "json"),  # `-p` has no argument
+    model=("--model", "{model}"),
+    resume=("--session", "{session}"),
+    decoder=lambda: LineDecoder(_Translator(), skip=_REPEATS),
+    cost=True,
+)
 
 
 class _Cost(msgspec.Struct):
@@ -111,8 +93,7 @@ class _Translator:
 
 class _Events:
     def __init__(self) -> None:
-        self._usage = Usage()
-        self._turns = 0
+        self._usage = Usage(turns=0)
         self._text = self._session = self._error = ""
         self.over = False
 
@@ -131,30 +112,29 @@ class _Events:
                 self.over = False
             case "auto_retry_start":
                 delay_s = None if event.delayMs is None else event.delayMs / 1_000
-                limited = _status(event.errorMessage) in BUSY
+                limited = status_in(event.errorMessage, _STATUS) in BUSY
                 yield Retry(message=event.errorMessage, attempt=event.attempt, delay_s=delay_s, rate_limited=limited)
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         found = _NO_LOGIN.search(ending.stderr) if not self.over else None
         if self._error:
-            yield failure(self._error, status=_status(self._error), login=_LOGIN)
+            yield failure(self._error, status=status_in(self._error, _STATUS), login=_LOGIN)
         elif found:
             message = ending.stderr[found.start() :].splitlines()[0]
             yield failure(one_line(message, 400), login=_LOGIN, kind=ErrorKind.AUTH)
         elif ending.json and not self.over:
             yield incomplete("the end of its run")
         if ending.json:
-            usage = msgspec.structs.replace(self._usage, turns=self._turns)
-            yield Done(content=self._text, usage=usage, session=self._session)
+            yield Done(content=self._text, usage=self._usage, session=self._session)
 
     def _message(self, message: _Message) -> Iterator[StreamEvent]:
-        self._turns += 1
         tokens = message.usage or _Tokens()
         self._usage += Usage(
             tokens_in=tokens.input,
             tokens_out=tokens.output,
             tokens_cached=tokens.cacheRead,
             cost_usd=tokens.cost.total,
+            turns=1,
         )
         # pi exits with 0 on an API error; a successful retry clears the error.
         failed = message.stopReason in ("error", "aborted")
@@ -164,8 +144,3 @@ class _Events:
         if text:
             self._text = text
             yield Message(text=text)
-
-
-def _status(message: str) -> int | None:
-    found = _STATUS.match(message)
-    return int(found[1]) if found else None

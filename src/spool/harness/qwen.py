@@ -5,11 +5,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent
-from spool.engine.ports import Decoder
 from spool.harness.claude import ClaudeEvents
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
+from spool.harness.program import Program
 from spool.harness.stream_json import Event
 from spool.harness.trouble import failure
 
@@ -18,33 +17,16 @@ _LOGIN = "run 'qwen' and '/auth', or set OPENAI_API_KEY and OPENAI_BASE_URL and 
 _API_ERROR = re.compile(r"\[API Error: (?:(\d{3})\b)?.*\]\s*\Z", re.DOTALL)
 _EDITORS = {"edit", "write_file", "run_shell_command"}
 
-
-class Qwen:
-    """The harness for Qwen Code."""
-
-    name = "qwen"
-    traits = Traits(
-        program="qwen",
-        install="npm install -g @qwen-code/qwen-code",
-        json=True,
-        resume=True,
-        question_tool="ask_user_question",
-    )
-
-    def invoke(self, request: AgentRequest) -> Invocation:
-        """Return the command; the prompt goes to standard input."""
-        argv = ["qwen", "-o", "stream-json"]
-        if request.model:
-            argv += ["-m", request.model]
-        if request.allow_all:
-            argv.append("--yolo")
-        if request.session:
-            argv += ["--resume", request.session]
-        return Invocation(argv=tuple(argv))
-
-    def decoder(self) -> Decoder:
-        """Return a fresh decoder."""
-        return LineDecoder(JsonTranslator(Event, _Events()))
+HARNESS = Program(
+    name="qwen",
+    install="npm install -g @qwen-code/qwen-code",
+    argv=("qwen", "-o", "stream-json"),
+    model=("-m", "{model}"),
+    allow_all=("--yolo",),
+    resume=("--resume", "{session}"),
+    decoder=lambda: LineDecoder(JsonTranslator(Event, _Events())),
+    question_tool="ask_user_question",
+)
 
 
 class _Events:

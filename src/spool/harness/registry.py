@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
 ENTRY_POINTS = "spool.harnesses"
-_BUILT_IN = {
-    "aider": "Aider",
-    "claude": "Claude",
-    "codex": "Codex",
-    "copilot": "Copilot",
-    "gemini": "Gemini",
-    "opencode": "OpenCode",
-    "pi": "Pi",
-    "qwen": "Qwen",
-}
+_BUILT_IN = ("aider", "claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen")
 
 Tables = Mapping[str, Mapping[str, Any]]
 """The `[harnesses.NAME]` tables of the settings."""
@@ -40,16 +31,15 @@ def find(name: str, tables: Tables) -> Harness:
     """Return the harness with this name."""
     table = tables.get(name, {})
     if name in _BUILT_IN:
-        module = import_module(f"spool.harness.{name}")
-        return cast(Harness, getattr(module, _BUILT_IN[name])())
+        return cast(Harness, import_module(f"spool.harness.{name}").HARNESS)
     if name == "scripted":
         from spool.harness.scripted import Scripted, ScriptedOptions
 
         return Scripted(_options(name, table, ScriptedOptions))
     if table or name == "command":
-        from spool.harness.command import Command, CommandOptions
+        from spool.harness.command import CommandOptions, command
 
-        return Command(name, _options(name, table, CommandOptions))
+        return command(name, _options(name, table, CommandOptions))
     return _from_entry_point(name, tables)
 
 

@@ -43,6 +43,12 @@ def failure(
     )
 
 
+def status_in(message: str, pattern: re.Pattern[str]) -> int | None:
+    """Return the HTTP status that an error message names, where the pattern finds it."""
+    found = pattern.search(message)
+    return int(found[1]) if found else None
+
+
 def incomplete(what: str) -> Failure:
     """Return the failure for a stream without its end, whose content may be incomplete."""
     return Failure(message=f"the output ended without {what}", error=ErrorKind.INCOMPLETE)

@@ -44,49 +44,45 @@ class Terminal(msgspec.Struct, frozen=True):
     """Whether it supports full screen."""
 
 
-# kitty and alacritty never change a title given in argv, so the runner sets it from inside.
-def _gnome_terminal(window: Window) -> list[str]:
-    # --wait: without it the command returns before the window opens, and errors are lost.
-    full = ["--full-screen"] if window.fullscreen else []
-    return ["gnome-terminal", "--wait", *full, "--", *window.command]
+def from_template(words: Sequence[str]) -> Terminal:
+    """Return a terminal from an argv, in which the word `{command}` becomes the whole command.
 
+    `{title}` and `{directory}` may appear anywhere. A word `{fullscreen:--full}` becomes `--full` in full screen and is
+    dropped otherwise.
+    """
+    if "{command}" not in words:
+        raise UsageError("the setting 'terminal' lacks the word '{command}'", hint='["xterm", "-e", "{command}"]')
 
-def _konsole(window: Window) -> list[str]:
-    full = ["--fullscreen"] if window.fullscreen else []
-    return ["konsole", "--nofork", *full, "-p", "tabtitle=%w", "-e", *window.command]
+    def fill(window: Window) -> list[str]:
+        values = {"title": window.title, "directory": window.directory}
+        filled: list[str] = []
+        for word in words:
+            if word == "{command}":
+                filled += window.command
+            elif full := _FULLSCREEN_WORD.fullmatch(word):
+                filled += [full[1]] if window.fullscreen else []
+            else:
+                filled.append(_MARK.sub(lambda mark: values[mark[1]], word))
+        return filled
 
-
-def _kitty(window: Window) -> list[str]:
-    full = ["--start-as=fullscreen"] if window.fullscreen else []
-    return ["kitty", *full, *window.command]
-
-
-def _alacritty(window: Window) -> list[str]:
-    full = ["-o", 'window.startup_mode="Fullscreen"'] if window.fullscreen else []
-    return ["alacritty", *full, "-e", *window.command]
-
-
-def _wezterm(window: Window) -> list[str]:
-    return ["wezterm", "start", "--always-new-process", "--", *window.command]
-
-
-def _xterm(window: Window) -> list[str]:
-    full = ["-fullscreen"] if window.fullscreen else []
-    return ["xterm", "-T", window.title, *full, "-e", *window.command]
+    return Terminal(Path(words[0]).name, words[0], fill, any(map(_FULLSCREEN_WORD.fullmatch, words)))
 
 
 def _tmux(window: Window) -> list[str]:
     return ["tmux", "new-session", "-d", "-s", window.session, "-x", "160", "-y", "50", "--", *window.command]
 
 
-DESKTOP = (
-    Terminal("gnome-terminal", "gnome-terminal", _gnome_terminal),
-    Terminal("konsole", "konsole", _konsole),
-    Terminal("kitty", "kitty", _kitty),
-    Terminal("alacritty", "alacritty", _alacritty),
-    Terminal("wezterm", "wezterm", _wezterm, fullscreen=False),
-    Terminal("xterm", "xterm", _xterm),
+# gnome-terminal without --wait returns before the window opens, and errors are lost. kitty and alacritty never change
+# a title given in argv, so the runner sets it from inside.
+_TEMPLATES = (
+    ("gnome-terminal", "--wait", "{fullscreen:--full-screen}", "--", "{command}"),
+    ("konsole", "--nofork", "{fullscreen:--fullscreen}", "-p", "tabtitle=%w", "-e", "{command}"),
+    ("kitty", "{fullscreen:--start-as=fullscreen}", "{command}"),
+    ("alacritty", "{fullscreen:-o}", '{fullscreen:window.startup_mode="Fullscreen"}', "-e", "{command}"),
+    ("wezterm", "start", "--always-new-process", "--", "{command}"),
+    ("xterm", "-T", "{title}", "{fullscreen:-fullscreen}", "-e", "{command}"),
 )
+DESKTOP = tuple(map(from_template, _TEMPLATES))
 TMUX_SESSION = Terminal(TMUX, "tmux", _tmux, fullscreen=False)
 BACKGROUND = Terminal(NONE, "", lambda window: list(window.command), fullscreen=False)
 TERMINAL_APP = "Terminal.app"
@@ -108,30 +104,6 @@ def choose(
         return [known[wanted]]
     offered = [*_desktop(environment, known, platform), TMUX_SESSION]
     return [one for one in offered if _installed(one.program, environment)] + [BACKGROUND]
-
-
-def from_template(words: Sequence[str]) -> Terminal:
-    """Return a terminal from the user's own argv, in which the word `{command}` becomes the whole command.
-
-    `{title}` and `{directory}` may appear anywhere. A word `{fullscreen:--full}` becomes `--full` in full screen and is
-    dropped otherwise.
-    """
-    if "{command}" not in words:
-        raise UsageError("the setting 'terminal' lacks the word '{command}'", hint='["xterm", "-e", "{command}"]')
-
-    def fill(window: Window) -> list[str]:
-        values = {"title": window.title, "directory": window.directory}
-        filled: list[str] = []
-        for word in words:
-            if word == "{command}":
-                filled += window.command
-            elif full := _FULLSCREEN_WORD.fullmatch(word):
-                filled += [full[1]] if window.fullscreen else []
-            else:
-                filled.append(_MARK.sub(lambda mark: values[mark[1]], word))
-        return filled
-
-    return Terminal(Path(words[0]).name, words[0], fill, any(map(_FULLSCREEN_WORD.fullmatch, words)))
 
 
 def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

@@ -5,7 +5,17 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from spool.domain.change import Change, ChangeInfo, check_id, is_id, matching, module_of, resolve, same_module
+from spool.domain.change import (
+    NO_CHANGES_HINT,
+    Change,
+    ChangeInfo,
+    check_id,
+    is_id,
+    matching,
+    module_of,
+    resolve,
+    same_module,
+)
 from spool.domain.loop import STATE
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
@@ -58,6 +68,9 @@ class Project:
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
             raise ChangeError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
+        return self._change(change_id, folder, source, proposal)
+
+    def _change(self, change_id: str, folder: Path, source: str, proposal: str) -> Change:
         module = module_of(change_id)
         return Change(
             id=change_id,
@@ -107,21 +120,12 @@ class BareProject(Project):
 
         Without a folder, use a tasks.md at the top: the working tree is for this change alone.
         """
-        module = module_of(change_id)
         found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
         if not found:
-            tasks = read_text(self.root / "tasks.md")
+            tasks, module = read_text(self.root / "tasks.md"), module_of(change_id)
             return Change(id=change_id, source="", directory=".", proposal="", tasks=tasks, module=module)
         folder, source = self._folder(found[0])
-        return Change(
-            id=change_id,
-            source=source,
-            directory=str(folder.relative_to(self.root)),
-            proposal=read_text(folder / "proposal.md") or "",
-            tasks=read_text(folder / "tasks.md"),
-            module=module,
-            module_text=self._module_text(module) if module else "",
-        )
+        return self._change(change_id, folder, source, read_text(folder / "proposal.md") or "")
 
 
 def bare_project(root: Path) -> BareProject:
@@ -141,10 +145,7 @@ def find_project(start: Path) -> Project:
     for root in (start, *start.parents):
         if any((root / where).is_dir() for where in _SOURCES.values()):
             return project_at(root)
-    raise UsageError(
-        f"no changes found in {start} or its parent directories",
-        hint="a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/",
-    )
+    raise UsageError(f"no changes found in {start} or its parent directories", hint=NO_CHANGES_HINT)
 
 
 def _refuse_links(root: Path) -> None:

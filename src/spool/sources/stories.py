@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from spool.domain.carried import carried
 from spool.domain.change import Change
 from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
@@ -47,13 +48,8 @@ class ChangeStories:
 
     def _texts(self) -> ChangeTexts:
         change = self._project.read(self._change_id)
-        return ChangeTexts(
-            id=change.id,
-            directory=change.directory,
-            proposal=change.proposal,
-            scenarios=tuple(read_scenarios(self._project.root / change.directory)),
-            module_text=change.module_text,
-        )
+        scenarios = tuple(read_scenarios(self._project.root / change.directory))
+        return ChangeTexts(scenarios=scenarios, **carried(change, ChangeTexts))
 
     async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
         """Read in a thread: a file system may hang, like a command."""

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from spool.domain.checkpoint import Checkpoint, Discarded
+from spool.domain.gates.boxes import Ledger
 from spool.domain.invocation import Invocation
 from spool.domain.state import Changes, IterationRecord, LoopState
+from spool.engine.task_book import TaskBook
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,6 +58,20 @@ class MemoryStore:
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history."""
         self.history.append(record)
+
+
+class MemoryLedger:
+    """The boxes of a change, in memory."""
+
+    def __init__(self) -> None:
+        self.saved = Ledger()
+
+    def book(self) -> TaskBook:
+        """Return a book that keeps its ledger here."""
+        return TaskBook(lambda: self.saved, self._save)
+
+    def _save(self, ledger: Ledger) -> None:
+        self.saved = ledger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +182,7 @@ class FakeTree:
         self._marked = self.content
         return Changes(count=int(changed), files=("content",) if changed else ())
 
-    async def commit(self, message: str) -> str | None:
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002
         """Remember a commit; None if there was nothing to commit."""
         if self.content == self._committed:
             return None

@@ -13,7 +13,7 @@ from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
 from spool.engine.ports import Ports, Worktree
 from spool.engine.stop import Stop
-from spool.harness.command import Command, CommandOptions
+from spool.harness.command import CommandOptions, command
 from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryStore
 
 _Kind = TypeVar("_Kind")
@@ -83,5 +83,5 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
 
 
 def _agency(*, auto_commit: bool) -> Agency:
-    harness = Command("fake", CommandOptions(argv=("fake",)))
+    harness = command("fake", CommandOptions(argv=("fake",)))
     return Agency(harness=harness, directory=".", patience=Patience(), auto_commit=auto_commit)

@@ -10,27 +10,11 @@ from typing import assert_never
 import msgspec
 
 from spool.app.client import Placed
-from spool.domain.events import (
-    AgentEvent,
-    CheckpointSaved,
-    Error,
-    IterationEnded,
-    IterationStarted,
-    Retrying,
-    Reverted,
-    RunEnded,
-    StopRequested,
-    StoryDone,
-    StoryEvent,
-    StoryProgress,
-    Waiting,
-    Warned,
-)
-from spool.domain.outcome import OutcomeKind
+from spool.domain import events
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
-from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.narration import Told, narrate
 
 PIECE = 4_096
 """Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
@@ -60,6 +44,10 @@ class Tone(Enum):
     HUNK = auto()
 
 
+_TONES = {"bold green": Tone.GOOD, "bold magenta": Tone.STRONG, "dim": Tone.DIM}
+"""The tones of the narration's styles; all others are warnings here."""
+
+
 class Block(msgspec.Struct, frozen=True, kw_only=True):
     """One unit of a paged view, small enough to paint in one go."""
 
@@ -75,7 +63,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 def said_in(event: object) -> StreamEvent | None:
     """Return the agent's stream event in an event, if any."""
-    return event.event if isinstance(event, StoryEvent | AgentEvent) else None
+    return event.event if isinstance(event, events.StoryEvent | events.AgentEvent) else None
 
 
 def long_text(event: object) -> str:
@@ -131,10 +119,10 @@ def plain(text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO
     return [Block(text=clean(piece).rstrip("\n"), tone=tone, indent=indent, fold=fold) for piece in pieces(text)]
 
 
-def transcribe(events: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
+def transcribe(rows: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
     """Return the blocks of some events; `start` and `stop` select the characters of a single long one."""
     transcript = _Transcript()
-    for placed in events:
+    for placed in rows:
         transcript.take(placed, start, stop)
     transcript.end_speech()
     return transcript.blocks
@@ -213,36 +201,24 @@ class _Transcript:
         self.blocks.append(line(text, tone, fold=fold))
 
 
-def _loop_event(event: object) -> list[Block]:
-    """Return an event of the loop itself as single lines."""
+def _loop_event(event: events.Event) -> list[Block]:
+    """Return an event of the loop itself as single lines: as the other views narrate it, or in words of its own."""
     match event:
-        case IterationStarted():
-            return [rule(f"iteration {event.iteration}", Tone.STRONG)]
-        case StoryProgress():
-            return [rule(words.story(event), Tone.STRONG)]
-        case StoryDone():
-            return [rule(words.story(event), Tone.GOOD)]
-        case Retrying():
-            return [rule(words.story(event), Tone.WARN)]
-        case Reverted():
+        case events.IterationStarted():
+            return [rule(f"iteration {event.iteration}")]
+        case events.Reverted():
             return [line(words.story(event), Tone.WARN)]
-        case CheckpointSaved():
-            return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]
-        case IterationEnded(record=record):
-            good = record.outcome is OutcomeKind.COMPLETED
-            head = [rule(words.ended(record), Tone.GOOD if good else Tone.WARN)]
-            why = [words.why(record), *words.vetoed(record)]
-            return head + [line(one, Tone.DIM) for one in why if one]
-        case Waiting():
+        case events.Waiting():
             return [line(words.waiting(event), Tone.WARN)]
-        case Warned():
-            return [line(f"warning: {words.warning(event)}", Tone.WARN)]
-        case StopRequested():
+        case events.CheckpointSaved():
+            return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]
+        case events.StopRequested():
             return [line(f"stop requested by {one_line(event.by)}{', forced' if event.forced else ''}", Tone.WARN)]
-        case Error():
-            head = [rule(event.reason, Tone.BAD)]
-            return head + ([line(words.kept(event), Tone.WARN)] if event.kept else [])
-        case RunEnded():
-            return [rule(words.over(event), Tone.GOOD if event.status is Status.DONE else Tone.WARN)]
         case _:
-            return []
+            head = [rule(event.reason, Tone.BAD)] if isinstance(event, events.Error) else []
+            return head + [_told(told) for told in narrate(event, verbose=True)]
+
+
+def _told(told: Told) -> Block:
+    tone = _TONES.get(told.style, Tone.WARN)
+    return rule(told.text, tone) if told.style.startswith("bold") else line(told.text, tone)

@@ -1,6 +1,7 @@
 """Turns a journal's events into messages for the screen."""
 
 import asyncio
+from dataclasses import dataclass
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -18,33 +19,29 @@ _SLICE = 100
 class Bridge:
     """Reads a feed, folds its events into the progress, and posts messages."""
 
+    @dataclass
     class Advanced(Message):
         """The loop has new events."""
 
-        def __init__(self, *, replayed: float) -> None:
-            super().__init__()
-            self.replayed = replayed
-            """The share of the journal read so far, from 0 to 1."""
+        replayed: float
+        """The share of the journal read so far, from 0 to 1."""
 
         def can_replace(self, message: Message) -> bool:
             """Whether this message replaces an earlier one in the queue."""
             return isinstance(message, Bridge.Advanced)
 
+    @dataclass
     class Warning(Message):
         """The loop has just emitted a warning."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class Over(Message):
         """The runner has exited and everything it wrote has been read."""
 
-        def __init__(self, complaint: str, *, watched: bool) -> None:
-            super().__init__()
-            self.complaint = complaint
-            self.watched = watched
-            """Whether it was alive a moment ago, so that it ended just now."""
+        watched: bool
+        """Whether it was alive a moment ago, so that it ended just now."""
 
     def __init__(self, feed: Feed, progress: LoopProgress, indexes: StoryIndexes, target: MessagePump) -> None:
         self._feed = feed
@@ -57,18 +54,18 @@ class Bridge:
     async def run(self) -> None:
         """Follow the feed until the runner has exited."""
         while True:
-            batch = await self._feed.next()
-            for number, placed in enumerate(batch.events, 1):
+            rows, over = await self._feed.next()
+            for number, placed in enumerate(rows, 1):
                 self._indexes.add(self._progress.fold(placed.event).id, placed)
                 if self._caught_up and isinstance(placed.event, Warned):
                     self._target.post_message(self.Warning(words.warning(placed.event)))
                 if number % _SLICE == 0:
                     await asyncio.sleep(0)
-            if batch.events:
-                self._target.post_message(self.Advanced(replayed=batch.read / max(1, batch.size)))
-            self._caught_up = batch.read >= batch.size
-            if batch.over:
-                self._target.post_message(self.Over(batch.complaint, watched=self._watched))
+            if rows:
+                self._target.post_message(self.Advanced(self._feed.offset / max(1, self._feed.size)))
+            self._caught_up = self._feed.offset >= self._feed.size
+            if over:
+                self._target.post_message(self.Over(self._watched))
                 return
-            self._watched |= not batch.events  # the feed waits only for a live runner
+            self._watched |= not rows  # the feed waits only for a live runner
             await asyncio.sleep(0)

@@ -20,16 +20,13 @@ class Pages(Protocol):
     @property
     def count(self) -> int:
         """The current number of pages."""
-        ...
 
     @property
     def version(self) -> int:
         """A number that changes when the last page does."""
-        ...
 
     async def load(self, number: int) -> list[Block]:
         """Return the blocks of a page."""
-        ...
 
 
 class BlockPages:

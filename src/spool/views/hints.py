@@ -11,6 +11,7 @@ _WORDS = {
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",
+    Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
 }
 
 

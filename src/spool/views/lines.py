@@ -8,26 +8,11 @@ from typing import TextIO
 import msgspec
 
 from spool.app.logs import open_log
-from spool.domain.events import (
-    AgentEvent,
-    Error,
-    Event,
-    IterationEnded,
-    IterationStarted,
-    Retrying,
-    Reverted,
-    RunEnded,
-    RunStarted,
-    StopRequested,
-    StoryDone,
-    StoryEvent,
-    StoryProgress,
-    Waiting,
-    Warned,
-)
+from spool.domain import events
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.views import words
+from spool.views.narration import narrate
 
 _ENCODE = msgspec.json.Encoder()
 
@@ -37,7 +22,7 @@ class JsonView:
 
     prints = True
 
-    def see(self, event: Event) -> None:
+    def see(self, event: events.Event) -> None:
         """Print one event."""
         sys.stdout.buffer.write(_ENCODE.encode(event) + b"\n")
         sys.stdout.buffer.flush()
@@ -60,33 +45,18 @@ class PlainView:
         self._verbose = verbose
         self._mid_line = False
 
-    def see(self, event: Event) -> None:
+    def see(self, event: events.Event) -> None:
         """Print an event as a line, if it has one."""
         match event:
-            case IterationStarted() if self._stream:
-                self._line(f"--- {words.started(event)}")
-            case AgentEvent(event=said) | StoryEvent(event=said) if self._stream:
+            case events.AgentEvent(event=said) | events.StoryEvent(event=said) if self._stream:
                 self._agent(said)
-            case StoryProgress() | StoryDone() | Retrying() | Reverted():
-                self._line(f"=== {words.story(event)}")
-            case Error() if event.kept:
-                self._line(f"--- {words.kept(event)}")
-            case IterationEnded(record=record):
-                self._line(f"--- {words.ended(record)}")
-                if reason := words.why(record):
-                    self._line(f"    {reason}")
-                for line in words.vetoed(record) if self._verbose else ():
-                    self._line(f"    {line}")
-            case Waiting():
-                self._line(f"--- {words.waiting(event)}")
-            case Warned():
-                self._line(f"--- warning: {words.warning(event)}")
-            case StopRequested():
+            case events.StopRequested():
                 self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
-            case RunEnded():
-                self._line(f"--- {words.over(event)}")
-            case _:
+            case events.IterationStarted() if not self._stream:
                 pass
+            case _:
+                for told in narrate(event, verbose=self._verbose):
+                    self._line(told.mark + told.text)
         self._out.flush()
 
     def tick(self) -> None:
@@ -134,13 +104,13 @@ class LogView:
         self._file = open_log(path)
         self._lines = PlainView(stream=True, verbose=True, out=self._file)
 
-    def see(self, event: Event) -> None:
+    def see(self, event: events.Event) -> None:
         """Write an event as a line, if it has one."""
-        if isinstance(event, RunStarted):
+        if isinstance(event, events.RunStarted):
             model = f", model {one_line(event.model)}" if event.model else ""
             self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
         self._lines.see(event)
-        if isinstance(event, IterationEnded | RunEnded):
+        if isinstance(event, events.IterationEnded | events.RunEnded):
             self._bring_back()
 
     def tick(self) -> None:

@@ -7,31 +7,13 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from spool.domain.events import (
-    AgentEvent,
-    Error,
-    Event,
-    IterationEnded,
-    IterationStarted,
-    Retrying,
-    Reverted,
-    RunEnded,
-    RunStarted,
-    StopRequested,
-    StoryDone,
-    StoryEvent,
-    StoryProgress,
-    Waiting,
-    Warned,
-)
-from spool.domain.outcome import OutcomeKind
+from spool.domain import events
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.text import clean, one_line
-from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.narration import narrate
 
 _OPEN_LINE_LIMIT = 4_000
-_STORY_STYLE = {StoryDone: "bold green", Retrying: "bold yellow"}
 
 
 class LiveView:
@@ -50,42 +32,28 @@ class LiveView:
         self._since = time.monotonic()
         self._usage = Usage()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
         if not self._live.is_started:
             self._live.start()
         match event:
-            case RunStarted():
-                self._rule(f"{event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
-            case IterationStarted():
+            case events.RunStarted():
+                self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
+            case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
-                self._rule(words.started(event), "bold cyan")
-            case AgentEvent(event=said) | StoryEvent(event=said):
+            case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
-            case StoryProgress() | StoryDone() | Retrying() | Reverted():
-                self._rule(words.story(event), _STORY_STYLE.get(type(event), "bold magenta"))
-            case Error() if event.kept:
-                self._say(words.kept(event), "yellow")
-            case IterationEnded(record=record):
-                good = record.outcome is OutcomeKind.COMPLETED
-                quiet = record.outcome in (OutcomeKind.NO_PROMISE, OutcomeKind.INTERRUPTED)
-                self._rule(words.ended(record), "bold green" if good else "bold" if quiet else "bold red")
-                self._say(words.why(record), "dim")
-                for line in words.vetoed(record) if self._verbose else ():
-                    self._say(line, "dim")
-            case Waiting():
+            case events.Waiting():
                 self._now(words.waiting(event))
-                self._rule(words.waiting(event), "bold yellow")
-            case Warned():
-                self._say(f"warning: {words.warning(event)}", "yellow")
-            case StopRequested():
+            case events.StopRequested():
                 self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
-            case RunEnded():
+            case events.RunEnded():
                 self._entitle(str(event.status))
-                self._rule(words.over(event), "bold green" if event.status is Status.DONE else "bold red")
             case _:
                 pass
+        for _, text, style in narrate(event, verbose=self._verbose):
+            self._say(f"── {text}" if style.startswith("bold") else text, style)
         self.tick()
 
     def tick(self) -> None:
@@ -132,9 +100,6 @@ class LiveView:
         self._flush()
         if text:
             self._console.print(Text(text, style=style))
-
-    def _rule(self, text: str, style: str) -> None:
-        self._say(f"── {text}", style)
 
     def _entitle(self, where: str) -> None:
         if self._title:

@@ -1,44 +1,35 @@
 """Formats events and figures as text; all views use the same wording."""
 
-from spool.domain.events import (
-    Error,
-    IterationStarted,
-    Retrying,
-    Reverted,
-    RunEnded,
-    StoryDone,
-    StoryProgress,
-    Waiting,
-    Warned,
-)
+from spool.domain import events
+from spool.domain.gates.values import Proof
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
 from spool.domain.text import counted, one_line
 from spool.views.hints import worded
 
 
-def started(event: IterationStarted) -> str:
+def started(event: events.IterationStarted) -> str:
     """Describe the start of an iteration."""
     if event.max_iterations is None:
         return f"iteration {event.iteration}"
     return f"iteration {event.iteration} ({event.run_iteration} of {event.max_iterations} in this run)"
 
 
-def story(event: StoryProgress | StoryDone | Retrying | Reverted) -> str:
+def story(event: events.StoryProgress | events.StoryDone | events.Retrying | events.Reverted) -> str:
     """Describe what happens to a story."""
     match event:
-        case StoryProgress():
+        case events.StoryProgress():
             attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
             return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
-        case StoryDone():
+        case events.StoryDone():
             commit = f", commit {event.commit[:10]}" if event.commit else ""
             return one_line(f"story {event.story_id} is complete: {event.title}{commit}")
-        case Retrying():
+        case events.Retrying():
             return one_line(
                 f"retrying story {event.story_id} ({event.attempt - 1} of {event.max_retries}): {event.because}",
                 400,
             )
-        case Reverted():
+        case events.Reverted():
             if event.resumed and event.kept_as:  # a person may have worked here since the stop
                 kept = f"later changes, yours included, are saved: spool checkpoint restore {event.kept_as}"
                 return f"reverted to the story's checkpoint; {kept}"
@@ -123,17 +114,39 @@ def trouble(event: Retry | Denied | Failure) -> str:
             return one_line(f"error: {event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
-def waiting(event: Waiting) -> str:
+_PURPOSES = {
+    "baseline": "before the first agent",
+    "again": "again, since it was red",
+    "replay": "with the tests as they were",
+    "proof": "without the change",
+    "control": "in a fresh checkout",
+}
+
+
+def checking(event: events.GateStarted) -> str:
+    """Describe a gate that starts."""
+    purpose = _PURPOSES.get(event.purpose)
+    return one_line(f"checking: {event.gate}{f', {purpose}' if purpose else ''}")
+
+
+def proof(event: events.Complete) -> str:
+    """Say what the end of a loop rests on."""
+    if event.proof is Proof.WORD:
+        return one_line(f"done on the agent's word: {event.evidence}; --verify CMD checks", 400)
+    return one_line(f"{event.proof}: {event.evidence}", 400)
+
+
+def waiting(event: events.Waiting) -> str:
     """Describe a wait."""
     return one_line(f"waiting {duration(event.seconds)}, until {event.until:%H:%M:%S} UTC: {event.reason}")
 
 
-def warning(event: Warned) -> str:
+def warning(event: events.Warned) -> str:
     """Format a warning with its hint."""
     return one_line(f"{event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
-def kept(event: Error) -> str:
+def kept(event: events.Error) -> str:
     """Describe where the work of a failed story is, and how to continue from it."""
     return (
         f"the work of story {one_line(event.kept, 40)} is in the working tree; "
@@ -141,6 +154,6 @@ def kept(event: Error) -> str:
     )
 
 
-def over(event: RunEnded) -> str:
+def over(event: events.RunEnded) -> str:
     """Describe how the loop ended."""
     return one_line(f"{event.status}: {event.reason}", 400)

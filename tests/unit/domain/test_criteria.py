@@ -13,7 +13,7 @@ from spool.domain.criteria import (
     exit_reason,
     is_progress,
 )
-from spool.domain.gate import GateResult
+from spool.domain.gates.values import GateResult, Proof
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
@@ -100,7 +100,10 @@ def test_what_follows_an_iteration(
     tally = Tally(run_iterations=iterations, waits_in_row=1)
     ended = Ended(outcome=outcome, gates=(check,), used=used)
     done = check.why if check.passed else ""
-    assert judge_prompt(ended, tally, limits, done=done, idle=idle, now=0.0, jitter=lambda: 0.0) == expected
+    assert (
+        judge_prompt(ended, tally, limits, done=done, certain=check.passed, idle=idle, now=0.0, jitter=lambda: 0.0)
+        == expected
+    )
 
 
 def test_a_manual_loop_goes_on_for_ever() -> None:
@@ -127,7 +130,8 @@ def test_a_manual_loop_goes_on_for_ever() -> None:
     ],
 )
 def test_tasks_are_done_when_no_box_is_open(tasks: str | None, done: bool, why: str) -> None:
-    assert check_tasks(tasks) == GateResult(name="tasks", passed=done, why=why)
+    proof = Proof.UNBROKEN if done else None
+    assert check_tasks(tasks) == GateResult(name="tasks", passed=done, why=why, proof=proof)
 
 
 def test_the_other_checks() -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from spool.domain.settings import Layer, Settings, merge, seconds, size
+from spool.domain.durations import seconds
+from spool.domain.settings import Layer, Settings, merge
+from spool.domain.sizes import size
 from spool.errors import UsageError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.domain.gate import GateResult
+from spool.domain.gates.values import GateResult
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.verdict import ExitCode, Finish, Limits, NextStory, Retry, Status, Tally, Verdict, Wait, judge_story
 
@@ -15,7 +15,7 @@ LIMITED = Outcome(kind=OutcomeKind.RATE_LIMITED, reason="slow down", exit_code=1
 INTERRUPTED = Outcome(kind=OutcomeKind.INTERRUPTED, reason="stopped on request")
 
 OPEN = GateResult(name="tasks", passed=False, why="boxes are open: 1.2, 1.3", tell_agent="1.2 and 1.3 are open")
-SAID_TOO_EARLY = "said COMPLETE while boxes are open: 1.2, 1.3"
+SAID_TOO_EARLY = "said COMPLETE, but tasks: boxes are open: 1.2, 1.3"
 
 
 def retry(because: str, own_words: str = "", *, refusal: str = "", number: int = 1) -> Retry:

@@ -49,9 +49,9 @@ class Mortal:
         for name in names:
             work = getattr(target, name)
 
-            async def mortal(*args: Any, work: Callable[..., Any] = work) -> Any:
+            async def mortal(*args: Any, work: Callable[..., Any] = work, **named: Any) -> Any:
                 self._step()
-                return await work(*args)
+                return await work(*args, **named)
 
             setattr(target, name, mortal)
 
@@ -111,7 +111,7 @@ def check(mortal: Mortal, played: Played) -> None:
         assert found is not None
         attempt = (found[1], int(found[2]))
         assert ("> the tests are red" in prompt) is (attempt == ("1", 2))
-        assert ("You said COMPLETE, but these tasks are open: 2.1" in prompt) is (attempt == ("2", 2))
+        assert ("You said that the work is done, but these tasks are open: 2.1" in prompt) is (attempt == ("2", 2))
     assert no_story_is_done_twice(played.events)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from spool.domain.stream import Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse
 from spool.engine.ports import Decoder
 from spool.harness.decoding import LineDecoder, PlainText, as_text, is_event, summarise
-from spool.harness.opencode import OpenCode
+from spool.harness.opencode import HARNESS
 from spool.harness.scripted import NativeEvents
 
 SAID = Message(text="said")
@@ -106,7 +106,7 @@ TOOL = {"type": "tool_use", "part": {"tool": "bash", "state": {"status": "comple
 
 
 def test_opencode_holds_a_promise_until_its_step_is_over() -> None:
-    decoder = OpenCode().decoder()
+    decoder = HARNESS.decoder()
     start, promise, tool, stop = opencode(START, PROMISE, TOOL, STOP)
     assert list(decoder.feed(start + promise)) == []
     assert [type(event) for event in decoder.feed(tool)] == [Message, ToolUse, ToolResult]
@@ -117,19 +117,19 @@ def test_opencode_holds_a_promise_until_its_step_is_over() -> None:
 
 def test_opencode_tells_other_text_at_once() -> None:
     text = {"type": "text", "part": {"text": "Let me run the tests."}}
-    assert decoded(OpenCode().decoder(), *opencode(START, text))[0] == Message(text="Let me run the tests.")
+    assert decoded(HARNESS.decoder(), *opencode(START, text))[0] == Message(text="Let me run the tests.")
 
 
 def test_opencode_needs_no_steps() -> None:
-    assert [type(event) for event in decoded(OpenCode().decoder(), *opencode(PROMISE))] == [Message, Done]
+    assert [type(event) for event in decoded(HARNESS.decoder(), *opencode(PROMISE))] == [Message, Done]
 
 
 def test_opencode_in_the_middle_of_a_step_is_incomplete() -> None:
-    events = decoded(OpenCode().decoder(), *opencode(START, PROMISE))
+    events = decoded(HARNESS.decoder(), *opencode(START, PROMISE))
     assert [event.error for event in events if isinstance(event, Failure)] == [ErrorKind.INCOMPLETE]
 
 
 def test_an_error_of_opencode_is_not_hidden_by_an_open_step() -> None:
     error = {"type": "error", "error": {"name": "APIError", "data": {"message": "slow down", "statusCode": 429}}}
-    events = decoded(OpenCode().decoder(), *opencode(START, error))
+    events = decoded(HARNESS.decoder(), *opencode(START, error))
     assert [event.error for event in events if isinstance(event, Failure)] == [ErrorKind.RATE_LIMIT]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from spool.cli.loop_options import AGENT_LIMIT_OPTIONS, AGENT_OPTIONS, together
+from spool.cli.loop_options import AGENT_LIMIT_OPTIONS, AGENT_OPTIONS, GATE_OPTIONS, given_gates, together
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import flag_named
 from spool.domain.change import check_id
@@ -65,10 +65,9 @@ _LIMIT_OPTIONS = (
     help="When the work is done.  [default: tasks; manual without tasks]",
 )
 @_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
-@together(_LIMIT_OPTIONS)
+@together(_LIMIT_OPTIONS, GATE_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @together(_WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     """Start a loop in the worktree of a change, in a new terminal window.
 
@@ -86,20 +85,19 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
         root,
         change_id,
         _task(task, written=bool(change.proposal or change.tasks)),
-        worktree_settings(root, _flags(given), flag=flag_named),
+        worktree_settings(root, {**_flags(given), **given_gates(given)}, flag=flag_named),
         criterion=_criterion(given, change.tasks),
         done_command=given["done_command"] or "",
         max_iterations=given["max_iterations"],
         stall=given["stall"],
     )
-    _begin(spec)
+    _begin(msgspec.structs.replace(spec, no_gates=given["no_gates"]))
 
 
 @click.command("resume", cls=GroupedCommand)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
-@click.help_option("-h", "--help")
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
     from spool.app.worktree_start import resumed_spec
@@ -162,4 +160,4 @@ def _task(words: tuple[str, ...], *, written: bool) -> str:
 
 
 def _flags(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in NAMES if given.get(name) is not None and name != "max_iterations"}
+    return {name: given[name] for name in NAMES if given.get(name) not in (None, ()) and name != "max_iterations"}

@@ -19,7 +19,6 @@ from spool.views.loop_table import show_loops
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> None:
     """Show a loop's status, iterations, usage and current activity.
 
@@ -45,7 +44,6 @@ def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> No
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def show_history(name: str | None, as_json: bool, path: str | None) -> None:
     """Show all iterations of a loop: duration, why each ended, and its commits."""
     loop = locate(name, path)

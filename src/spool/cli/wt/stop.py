@@ -15,7 +15,6 @@ from spool.errors import UsageError
 @click.argument("names", metavar="[CHANGE]...", nargs=-1)
 @click.option("--all", "-a", "everything", is_flag=True, help="Stop all loops started by wt-loop.")
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
     """Stop a loop and wait until its agent has exited.
 
@@ -36,7 +35,6 @@ def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def done(name: str | None, now: bool, path: str | None) -> int:
     """Mark a loop's work as done. A running loop ends after the current iteration."""
     loop = locate(name, path)

@@ -14,7 +14,6 @@ from spool.domain.loop import Door, LoopSummary
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def logs(name: str | None, follow: bool, path: str | None) -> None:
     """Print the output of a loop, of all iterations."""
     if (other := _of_another_command(name)) is not None:
@@ -27,7 +26,6 @@ def logs(name: str | None, follow: bool, path: str | None) -> None:
 @click.command("attach")
 @click.argument("name", metavar="[CHANGE]", required=False)
 @click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@click.help_option("-h", "--help")
 def attach(name: str | None, path: str | None) -> int:
     """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
 

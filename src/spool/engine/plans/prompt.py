@@ -9,16 +9,33 @@ import msgspec
 from spool.domain.change import Change
 from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress
 from spool.domain.events import AgentEvent, Event, Warned
-from spool.domain.loop import PlanState
+from spool.domain.gates.values import Proof, refusal
+from spool.domain.gates.words import evidence
+from spool.domain.loop import PlanState, merged
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.prompt import RalphPrompt, build_ralph_prompt
 from spool.domain.state import Changes
+from spool.domain.story import parse_stories
 from spool.domain.stream import StreamEvent
 from spool.domain.tasks import parse_tasks
-from spool.domain.verdict import UNSEEN, Ended, ExitCode, Finish, Limits, Status, Tally, judge_prompt, refusal_words
+from spool.domain.text import counted
+from spool.domain.verdict import (
+    UNSEEN,
+    Ended,
+    ExitCode,
+    Finish,
+    Limits,
+    Status,
+    Tally,
+    judge_prompt,
+    refusal_words,
+    unverifiable,
+)
+from spool.engine.gatekeeper import Claim, Gatekeeper
 from spool.engine.gates import BY_HAND, ByHand, Command, Gate, TaskList
 from spool.engine.plan import Findings, Judgement, Place
 from spool.engine.ports import Emit
+from spool.engine.task_book import TaskBook
 from spool.errors import CommandFailed, CommandTimeout
 
 _Result = TypeVar("_Result")
@@ -47,6 +64,8 @@ class Aim:
     command: str = ""
     own_files: tuple[str, ...] = ()
     """Spool's files in the working tree, which do not count as progress."""
+    own_folders: tuple[str, ...] = ()
+    """The folders of the change and of Spool, which do not count as work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +74,17 @@ class World:
 
     read_change: Callable[[], Awaitable[Change]]
     read_context: Callable[[], str]
-    run_command: Callable[[str], Awaitable[int | None]]
+    run_command: Callable[[], Awaitable[int | None]]
     """Runs the user's check and returns its exit code; None if it timed out."""
+    book: TaskBook
     marked_done: Callable[[], bool]
     """Whether a person marked the work as done."""
     emit: Emit
     jitter: Callable[[], float]
     heads: Heads | None = None
     """Measures commits and progress; None if they are not needed."""
+    keeper: Gatekeeper | None = None
+    """The configured gates."""
     question_tool: str = ""
 
 
@@ -86,7 +108,7 @@ class PromptPlan:
         if self._world.marked_done():
             return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE)
         if self._aim.criterion is Criterion.TASKS:
-            check = check_tasks((await self._world.read_change()).tasks)
+            check = check_tasks((await self._world.read_change()).tasks, self._world.book.ledger)
             if check.passed:
                 return Finish(Status.DONE, check.why, ExitCode.COMPLETE)
         return memory
@@ -97,6 +119,8 @@ class PromptPlan:
         if self._world.heads is not None:
             self._head_before = await self._warning(self._world.heads.head())
             self._ticked_before = _ticked(change)
+        if self._counts_boxes:
+            self._world.book.before_agent(parse_stories(change.tasks or ""), f"{change.proposal}\n{change.tasks or ''}")
         return build_ralph_prompt(
             RalphPrompt(
                 iteration=place.iteration,
@@ -108,6 +132,7 @@ class PromptPlan:
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
                 refusal=memory.refusal,
+                checks=self._world.keeper.brief(memory.base) if self._world.keeper else "",
                 question_tool=self._world.question_tool,
             ),
             ending=ending(self._aim),
@@ -125,7 +150,7 @@ class PromptPlan:
             return (ByHand(done=True),)
         match self._aim.criterion:
             case Criterion.TASKS:
-                return (TaskList(self._read_tasks),)
+                return (TaskList(self._read_tasks, self._world.book),)
             case Criterion.COMMAND:
                 return (Command(self._aim.command, self._world.run_command),)
             case Criterion.MANUAL:
@@ -133,8 +158,17 @@ class PromptPlan:
             case Criterion.PROMISE:
                 return ()
 
+    def claim(self, memory: PlanState, ended: Ended) -> Claim | None:
+        """Return a claim if the criterion is met; a person's word needs no gate."""
+        if ended.outcome.kind in UNSEEN or self._world.marked_done() or not (self._promised(ended) or ended.accepted):
+            return None
+        texts = self._world.book.texts if self._counts_boxes else ""
+        return Claim(base=memory.base, own=self._aim.own_folders, named=texts)
+
     async def inspect(self, changes: Changes | None) -> Findings:
         """Return the commits of an iteration, and whether it made progress."""
+        if self._counts_boxes:
+            self._world.book.after_agent(parse_stories(await self._read_tasks() or ""))
         heads = self._world.heads
         if heads is None:
             return Findings()
@@ -151,15 +185,40 @@ class PromptPlan:
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the criterion and the limits."""
+        refused = refusal(ended.gates)
         if ended.outcome.kind not in UNSEEN:
-            idle = memory.idle + 1 if ended.progress is False else 0
-            memory = msgspec.structs.replace(memory, idle=idle, refusal=self._refusal(ended.outcome))
-        promised = self._aim.criterion is Criterion.PROMISE and ended.outcome.kind is OutcomeKind.COMPLETED
-        done = "the agent kept its promise" if promised else ended.gates[-1].why if ended.accepted else ""
+            memory = msgspec.structs.replace(
+                memory,
+                idle=memory.idle + 1 if ended.progress is False else 0,
+                refusal=refused.tell_agent if refused else self._refusal(ended.outcome),
+                unverifiable=memory.unverifiable + 1 if ended.proof is Proof.UNVERIFIABLE else 0,
+                changed=memory.changed or ended.changed_files != 0,
+                leavings=merged(memory.leavings, ended.leavings),
+            )
+        if finish := unverifiable(ended, memory.unverifiable):
+            return Judgement(verdict=finish, memory=memory)
+        done = ""
+        if refused is None and (self._promised(ended) or ended.accepted):
+            done = "the agent kept its promise" if self._promised(ended) else ended.gates[0].why
+            memory = msgspec.structs.replace(memory, proof=ended.proof, evidence=evidence(ended.gates))
         verdict = judge_prompt(
-            ended, tally, self.limits, done=done, idle=memory.idle, now=now, jitter=self._world.jitter
+            ended,
+            tally,
+            self.limits,
+            done=done,
+            certain=not self._promised(ended),
+            idle=memory.idle,
+            now=now,
+            jitter=self._world.jitter,
         )
         return Judgement(verdict=verdict, memory=memory)
+
+    def _promised(self, ended: Ended) -> bool:
+        return self._aim.criterion is Criterion.PROMISE and ended.outcome.kind is OutcomeKind.COMPLETED
+
+    @property
+    def _counts_boxes(self) -> bool:
+        return self._world.keeper is not None or self._aim.criterion is Criterion.TASKS
 
     def _refusal(self, outcome: Outcome) -> str:
         """Return what the agent must hear about its last promise, where one is asked for."""
@@ -173,6 +232,14 @@ class PromptPlan:
     def conclude(self, finish: Finish) -> Finish:
         """End as done if a person marked it so, even after a stop."""
         return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE) if self._world.marked_done() else finish
+
+    async def evidence(self, memory: PlanState) -> str:
+        """Return what the gates found; without gates, what stands against the agent's word."""
+        if memory.evidence:
+            return memory.evidence
+        tasks = parse_tasks((await self._world.read_change()).tasks or "")
+        boxes = [f"{len(tasks.open)} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if tasks.open else []
+        return ", ".join([*boxes, *([] if memory.changed else ["nothing changed"]), "nothing checked"])
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
         """Return an empty string: there is nothing to clean up."""

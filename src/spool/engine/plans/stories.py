@@ -18,19 +18,34 @@ from spool.domain.events import (
     StoryProgress,
     Warned,
 )
-from spool.domain.gate import GateResult, refusal
-from spool.domain.loop import Due, PlanState, StoryState
+from spool.domain.gates.values import GateResult, Proof, refusal
+from spool.domain.gates.words import evidence
+from spool.domain.loop import Due, PlanState, StoryState, merged
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.prompt import ChangeTexts, StoryPrompt, build_story_prompt
 from spool.domain.state import Changes
 from spool.domain.story import Story, StoryList
 from spool.domain.stream import StreamEvent
-from spool.domain.verdict import Ended, ExitCode, Finish, Limits, NextStory, Retry, Status, Tally, Verdict, judge_story
+from spool.domain.verdict import (
+    Ended,
+    ExitCode,
+    Finish,
+    Limits,
+    NextStory,
+    Retry,
+    Status,
+    Tally,
+    Verdict,
+    judge_story,
+    unverifiable,
+)
+from spool.engine.gatekeeper import Claim, Gatekeeper
 from spool.engine.gates import Gate, StoryBoxes
 from spool.engine.plan import Findings, Judgement, Place
 from spool.engine.ports import Emit
-from spool.errors import CommandError
+from spool.engine.task_book import TaskBook
+from spool.errors import ChangeError, CommandError
 
 
 class StorySource(Protocol):
@@ -94,6 +109,8 @@ class StoryOptions:
     question_tool: str
     learnings: str
     """Path of the file with learnings for later stories."""
+    own_folders: tuple[str, ...] = ()
+    """The folders of the change and of Spool, which do not count as work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +120,13 @@ class StoryWorld:
     source: StorySource
     checkpoints: Checkpoints
     read_context: Callable[[], str]
-    commit: Callable[[str], Awaitable[str | None]] | None
-    """Commits a finished story; None if not wanted."""
+    commit: Callable[[str, tuple[str, ...]], Awaitable[str | None]] | None
+    """Commits a finished story, but for the files that gates left; None if not wanted."""
+    book: TaskBook
     emit: Emit
     jitter: Callable[[], float]
+    keeper: Gatekeeper | None = None
+    """The configured gates."""
 
 
 class StoryPlan:
@@ -134,14 +154,15 @@ class StoryPlan:
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
         """Choose the next incomplete story and announce it."""
-        stories = await self._world.source.refresh()
+        found = await self._world.source.refresh()
         self._warn(self._world.source.concerns())
+        self._world.book.before_agent(found, await self._texts(found))
+        stories = self._known = self._world.book.honest(found)
         story = stories.next
         if story is None:
             return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
-        self._known = stories
         if memory.story is not None and memory.story.id != story.id:
-            memory = PlanState()
+            memory = _for_next_story(memory)
         state = StoryState(
             id=story.id,
             title=story.title,
@@ -152,6 +173,19 @@ class StoryPlan:
         )
         self._announce(state)
         return msgspec.structs.replace(memory, story=state)
+
+    async def _texts(self, stories: StoryList) -> str:
+        """Return what the change says, before the first agent."""
+        if self._world.book.texts:
+            return ""
+        tasks = [task for story in stories.stories for task in story.tasks]
+        said = [text for task in tasks for text in (task.text, *(value for _, value in task.details))]
+        return "\n".join([(await self._world.source.prompt_parts()).proposal, *said])
+
+    async def _honest(self) -> StoryList:
+        """Return the current stories, with boxes that an agent closed without ticking them still open."""
+        self._known = self._world.book.honest(await self._world.source.stories())
+        return self._known
 
     async def prepare(self, memory: PlanState, place: Place) -> str:
         """Save a checkpoint, unless there is one of this attempt, and return the prompt."""
@@ -169,6 +203,7 @@ class StoryPlan:
                 context=self._world.read_context(),
                 last_failure=memory.own_words,
                 refusal=memory.refusal,
+                checks=self._world.keeper.brief(memory.base) if self._world.keeper else "",
                 question_tool=self._options.question_tool,
             )
         )
@@ -181,15 +216,40 @@ class StoryPlan:
         """Return a check of the story's boxes, if the agent claims completion."""
         if ended.outcome.kind is not OutcomeKind.COMPLETED:
             return ()
-        return (StoryBoxes(_story_id(memory), self._known, self._world.source.stories),)
+        return (StoryBoxes(_story_id(memory), self._honest),)
+
+    def claim(self, memory: PlanState, ended: Ended) -> Claim | None:
+        """Return a claim if the agent made one."""
+        if ended.outcome.kind is not OutcomeKind.COMPLETED:
+            return None
+        others = [story for story in self._known.stories if story.id != _story_id(memory)]
+        return Claim(
+            base=memory.base,
+            own=self._options.own_folders,
+            named=self._world.book.texts,
+            final=all(story.complete for story in others),
+        )
 
     async def inspect(self, changes: Changes | None) -> Findings:  # noqa: ARG002 - the protocol's signature
-        """Return no findings: retries end a story that makes no progress."""
+        """Note the boxes that the agent left; retries end a story that makes no progress."""
+        await self._note_boxes()
         return Findings()
+
+    async def _note_boxes(self) -> None:
+        try:
+            found = await self._world.source.stories()
+        except ChangeError:
+            found = StoryList()
+        self._world.book.after_agent(found)
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the promise and the gates, and remember the result for the next attempt."""
-        verdict = judge_story(
+        memory = msgspec.structs.replace(
+            memory,
+            unverifiable=memory.unverifiable + 1 if ended.proof is Proof.UNVERIFIABLE else 0,
+            leavings=merged(memory.leavings, ended.leavings),
+        )
+        verdict = unverifiable(ended, memory.unverifiable) or judge_story(
             ended.outcome,
             tally,
             self.limits,
@@ -199,7 +259,7 @@ class StoryPlan:
             now=now,
             jitter=self._world.jitter,
         )
-        return Judgement(verdict=verdict, memory=_remember(memory, verdict))
+        return Judgement(verdict=verdict, memory=_remember(memory, verdict, ended))
 
     async def settle(self, memory: PlanState) -> PlanState:
         """Revert to the checkpoint, or make refused work the checkpoint, or accept the story."""
@@ -208,10 +268,14 @@ class StoryPlan:
             await self._revert(memory, checkpoint)
         elif memory.due is Due.ACCEPT:
             await self._accept(memory, checkpoint)
-            return PlanState(story=memory.story)
+            return _for_next_story(memory)
         elif memory.due is Due.KEEP:
             await self._save(self._story_of(memory))
         return msgspec.structs.replace(memory, due=Due.NOTHING)
+
+    async def evidence(self, memory: PlanState) -> str:
+        """Return what the gates found."""
+        return memory.evidence
 
     def conclude(self, finish: Finish) -> Finish:
         """Return the end unchanged."""
@@ -244,6 +308,7 @@ class StoryPlan:
         self._world.emit(Reverted(story_id=_story_id(memory), kept_as=kept_as, resumed=self._resumed))
         self._resumed = False
         self._warn(discarded.warnings if discarded else ())
+        await self._note_boxes()
 
     async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
         """Commit the story if wanted, and only then drop its checkpoint."""
@@ -251,13 +316,13 @@ class StoryPlan:
         commit = None
         if self._world.commit is not None:
             try:
-                commit = await self._world.commit(f"Story {story.id}: {story.title}")
+                commit = await self._world.commit(f"Story {story.id}: {story.title}", memory.leavings)
             except CommandError as error:
                 self._world.emit(Warned(message=str(error), hint=error.hint))
         if checkpoint is not None:
             await self._world.checkpoints.drop(checkpoint)
             self._world.emit(CheckpointDropped(story_id=story.id))
-        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit))
+        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit, proof=memory.accepted))
 
     def _announce(self, story: StoryState) -> None:
         self._world.emit(
@@ -288,11 +353,30 @@ def _refused(ended: Ended) -> GateResult | None:
     return GateResult(name="tasks", passed=False, why="nothing was checked")
 
 
-def _remember(memory: PlanState, verdict: Verdict) -> PlanState:
-    """Return the memory for the next attempt."""
+def _for_next_story(memory: PlanState) -> PlanState:
+    """Return the memory after a story: what holds for the whole change."""
+    return PlanState(
+        story=memory.story,
+        base=memory.base,
+        proof=memory.proof,
+        evidence=memory.evidence,
+        leavings=memory.leavings,
+    )
+
+
+def _remember(memory: PlanState, verdict: Verdict, ended: Ended) -> PlanState:
+    """Return the memory for the next attempt. The change is proved only if each of its stories is."""
     match verdict:
         case NextStory():
-            return msgspec.structs.replace(memory, due=Due.ACCEPT)
+            proved = ended.proof if memory.proof in (None, Proof.PROVED) else memory.proof
+            return msgspec.structs.replace(
+                memory,
+                due=Due.ACCEPT,
+                accepted=ended.proof,
+                proof=proved,
+                evidence=evidence(ended.gates),
+                base=ended.checked_tree or memory.base,
+            )
         case Retry() if memory.due is not Due.NOTHING:  # a command failed while this was done: retry only that
             return msgspec.structs.replace(memory, retries=verdict.retry)
         case Retry():

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -148,23 +148,39 @@ class AgentHost:
         errors = self._new_file(iteration, "err", b"")
         if invocation.side_file:
             Path(invocation.side_file).unlink(missing_ok=True)
+        stdin = prompt_file if invocation.stdin is Stdin.PROMPT else Path(os.devnull)
+        spawn = _spawn(
+            invocation.argv,
+            {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)},
+            self._directory,
+            (stdin, output, errors),
+        )
+        spawn.memory_limit = memory_limit
+        async with self._running(spawn, output, errors, wake, side_file=invocation.side_file) as agent:
+            yield agent
+
+    @asynccontextmanager
+    async def start_check(
+        self, argv: Sequence[str], *, directory: Path, log: Path, env: Mapping[str, str], wake: Callable[[], None]
+    ) -> AsyncIterator[AgentProcess]:
+        """Start a gate's command, with all output in one log, and end it when the context exits."""
+        make_folder(log.parent)
+        with naming(log), opened(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
+            pass
+        spawn = _spawn(argv, {**self._environment, **env}, directory, (Path(os.devnull), log, log))
+        async with self._running(spawn, log, log, wake) as check:
+            yield check
+
+    @asynccontextmanager
+    async def _running(
+        self, spawn: Spawn, output: Path, errors: Path, wake: Callable[[], None], *, side_file: str = ""
+    ) -> AsyncIterator[AgentProcess]:
         self._wake = wake
         with TailedFile(output) as out, TailedFile(errors) as err, self._notifier.watching(output, errors):
-            meter = MemoryMeter(self._supervisor, memory_limit, self._group)
-            agent = self._agent = AgentProcess(out, err, self._send, meter, side_file=invocation.side_file)
-            added = {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)}
-            self._send(
-                Spawn(
-                    argv=tuple(map(os.fsencode, invocation.argv)),
-                    env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in added.items()),
-                    directory=os.fsencode(self._directory),
-                    stdin=os.fsencode(prompt_file if invocation.stdin is Stdin.PROMPT else os.devnull),
-                    stdout=os.fsencode(output),
-                    stderr=os.fsencode(errors),
-                    memory_limit=memory_limit,
-                )
-            )
-            await self._started(invocation)
+            meter = MemoryMeter(self._supervisor, spawn.memory_limit, self._group)
+            agent = self._agent = AgentProcess(out, err, self._send, meter, side_file=side_file)
+            self._send(spawn)
+            await self._started(os.fsdecode(spawn.argv[0]))
             try:
                 yield agent
             finally:
@@ -185,12 +201,12 @@ class AgentHost:
         self._notifier.drain()
         self._wake()
 
-    async def _started(self, invocation: Invocation) -> None:
+    async def _started(self, program: str) -> None:
         match await self._report.get():
             case Started():
                 return
             case NotStarted(message=message):
-                raise AgentHostError(f"cannot start {invocation.argv[0]}: {message}")
+                raise AgentHostError(f"cannot start {program}: {message}")
             case _:
                 raise _supervisor_lost()
 
@@ -248,6 +264,18 @@ class AgentHost:
         with naming(path), opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
             write_all(descriptor, data)
         return path
+
+
+def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, streams: tuple[Path, Path, Path]) -> Spawn:
+    stdin, stdout, stderr = map(os.fsencode, streams)
+    return Spawn(
+        argv=tuple(map(os.fsencode, argv)),
+        env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in env.items()),
+        directory=os.fsencode(directory),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+    )
 
 
 def _supervisor_lost() -> AgentHostError:

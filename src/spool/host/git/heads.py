@@ -1,7 +1,6 @@
 """Lists the commits of an iteration, from HEAD before and after it."""
 
-from spool.host.command import run_command
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.git.repository import Repository, ask_git, head_of
 
 _LISTED = 200
 
@@ -15,13 +14,7 @@ class GitHeads:
 
     async def head(self) -> str:
         """Return the checked-out commit; empty before the first commit."""
-        done = await run_command(
-            ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"],
-            directory=self._top,
-            timeout_s=self._timeout_s,
-            env=git_environment(),
-        )
-        return "" if done.exit_code else done.text
+        return await head_of(self._top, timeout_s=self._timeout_s)
 
     async def commits(self, before: str, after: str) -> tuple[str, ...]:
         """Return the commits in `after` but not in `before`, oldest first."""

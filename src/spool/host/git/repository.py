@@ -82,6 +82,13 @@ async def ask_git(
     )
 
 
+async def head_of(directory: Path, *, timeout_s: float) -> str:
+    """Return the checked-out commit; empty before the first commit."""
+    argv = ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
+    done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=git_environment())
+    return "" if done.exit_code else done.text
+
+
 async def find_repository(directory: Path, *, timeout_s: float) -> Repository | NoRepository:
     """Return the repository around a directory, as found by git itself, so that its refusals apply."""
     try:

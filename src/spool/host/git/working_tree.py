@@ -8,11 +8,11 @@ import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CheckpointError, CommandFailed
-from spool.host.command import checked, run_command
+from spool.host.command import checked
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment
+from spool.host.git.repository import Repository, ask_git, git_environment, head_of
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
@@ -35,6 +35,11 @@ class GitWorktree:
         git_dir = repository.spool_dir / "shadow" / self._identity.key
         self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s))
         self._marked: _Mark | None = None
+
+    @property
+    def recorder(self) -> Recorder:
+        """What records the tree."""
+        return self._recorder
 
     async def mark(self) -> None:
         """Record the current tree."""
@@ -65,22 +70,17 @@ class GitWorktree:
         recording = await self._recorder.record()
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
-            head = await run_command(
-                ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD"],
-                directory=self._repository.top / name,
-                timeout_s=self._timeout_s,
-                env=git_environment(),
-            )
-            heads[name] = head.text
+            heads[name] = await head_of(self._repository.top / name, timeout_s=self._timeout_s)
         return _Mark(tree=recording.tree, heads=heads)
 
-    async def commit(self, message: str) -> str | None:
-        """Commit everything but Spool's own files, with the user's identity, hooks and filters."""
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
+        """Commit everything but Spool's own files and those to leave, with the user's identity, hooks and filters."""
         for name in _UNFINISHED:
             if (self._repository.git_dir / name).exists():
                 raise CommandFailed(f"not committed: a git operation is in progress ({name})")
         top = self._repository.top
-        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state")
+        left = [f":(exclude,top,literal){name}" for name in leaving]
+        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state", *left)
         if not await self._staged():
             return None
         await self._as_user("commit", "--quiet", "--message", message)
@@ -117,6 +117,6 @@ class PlainFolder:
         """Return None: changes are unknown."""
         return None
 
-    async def commit(self, message: str) -> str | None:  # noqa: ARG002 - the protocol's signature
+    async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002 - as above
         """Return None: nothing is committed."""
         return None

@@ -12,7 +12,8 @@ from spool.domain.events import Event, IterationEnded
 from spool.host.state.files import FILE_MODE, naming, sync_folder, write_all
 from spool.host.state.records import encoded
 
-_READ = 1 << 18
+_READ = 1 << 16
+"""About 200 events, which take 0.5 ms to read and decode."""
 _TAIL = 1 << 22
 _DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
@@ -52,7 +53,7 @@ class JournalWriter:
         return any(
             isinstance(event, IterationEnded) and event.record.iteration == iteration
             for line in tail.split(b"\n")
-            for event in _readable(line)
+            for event in readable(line)
         )
 
     def close(self) -> None:
@@ -70,32 +71,31 @@ class JournalReader:
     def __init__(self, path: Path, *, offset: int = 0) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._offset = offset
-        self._rest: list[bytes] = []
 
     def read(self) -> Iterator[Event]:
         """Yield the events written since the last call; skip torn and unknown lines."""
-        for line in self.lines():
-            yield from _readable(line)
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the complete lines written since the last call."""
-        while chunk := os.pread(self._descriptor, _READ, self._offset):
-            self._offset += len(chunk)
-            *finished, last = chunk.split(b"\n")
-            for line in finished:
-                self._rest.append(line)
-                whole = b"".join(self._rest)
-                self._rest.clear()
-                if whole:
-                    yield whole
-            if last:
-                self._rest.append(last)
+        while data := whole_lines(self._descriptor, self._offset):
+            self._offset += len(data)
+            for line in data.split(b"\n"):
+                yield from readable(line)
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
 
 
-def _readable(line: bytes) -> Iterator[Event]:
+def whole_lines(descriptor: int, offset: int) -> bytes:
+    """Read from an offset to the end of the last complete line; an event may be longer than one read."""
+    data = os.pread(descriptor, _READ, offset)
+    while data and b"\n" not in data:
+        more = os.pread(descriptor, max(_READ, len(data)), offset + len(data))
+        if not more:
+            return b""
+        data += more
+    return data[: data.rfind(b"\n") + 1]
+
+
+def readable(line: bytes) -> Iterator[Event]:
+    """Yield the event of a line; nothing for a torn one, or one of a newer version."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         yield _DECODE.decode(line)

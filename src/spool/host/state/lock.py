@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.loop import Runner
+from spool.domain.loop import LoopSummary, Runner
+from spool.domain.spec import LoopSpec
 from spool.errors import LockedError, StateError
-from spool.host.runner.identity import is_alive
+from spool.host.runner.identity import is_alive, this_runner
 from spool.host.state.files import FILE_MODE, make_folder
 from spool.host.state.records import encoded
 
@@ -33,6 +34,13 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     change: str
     directory: str
     since: datetime
+
+
+def holder_of(run: LoopSpec | LoopSummary, since: datetime) -> Holder:
+    """Return this process as the holder of a run's locks."""
+    return Holder(
+        runner=this_runner(), run_id=run.run_id, door=run.door, change=run.change, directory=run.root, since=since
+    )
 
 
 @contextmanager

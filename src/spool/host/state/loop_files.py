@@ -14,7 +14,7 @@ from spool.domain.loop import SCHEMA, LoopSummary
 from spool.domain.loop_file import LoopFile, LoopIteration, iteration_of, loop_file
 from spool.domain.state import IterationRecord, LoopState
 from spool.errors import StateError, UnreadableState, UsageError
-from spool.host.state.files import FILE_MODE, make_folder, replace_file
+from spool.host.state.files import make_folder, opened, replace_file
 from spool.host.state.records import encoded
 from spool.host.state.store import StateFolder
 
@@ -113,10 +113,5 @@ def _set_aside_unreadable(root: Path) -> None:
 
 def log_text(root: Path, text: str) -> None:
     """Append terminal output other than the loop's events to the log."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with suppress(OSError):
-        descriptor = os.open(root / LOG, flags, FILE_MODE)
-        try:
-            os.write(descriptor, text.encode("utf-8", "replace"))
-        finally:
-            os.close(descriptor)
+    with suppress(OSError), opened(root / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
+        os.write(descriptor, text.encode("utf-8", "replace"))

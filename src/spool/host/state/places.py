@@ -15,6 +15,11 @@ def user_state() -> Path:
     return _place("user_state_path", "spool")
 
 
+def user_cache() -> Path:
+    """Return the user's cache directory, for what can be made again."""
+    return _place("user_cache_path", "spool")
+
+
 def _place(kind: str, application: str) -> Path:
     import platformdirs  # 5 ms to import, and a quick command needs none of these places
 

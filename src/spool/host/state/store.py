@@ -17,18 +17,7 @@ import msgspec
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
 from spool.errors import StateError, UnreadableState
-from spool.host.state.files import (
-    append_line,
-    last_lines,
-    make_folder,
-    naming,
-    opened,
-    read_lines,
-    remove_temporaries,
-    replace_file,
-    sync_folder,
-    write_all,
-)
+from spool.host.state import files
 from spool.host.state.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
@@ -73,12 +62,12 @@ class StateFolder:
         for folder in (self.path.parent, self.path, self.logs):
             if folder.is_symlink():
                 raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
-        make_folder(self.path)
+        files.make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
-            replace_file(guard, b"*\n")
+            files.replace_file(guard, b"*\n")
         if self._mirror is not None:
-            make_folder(self._mirror)
+            files.make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
                 _restore(self._mirror / name, self.path / name)
 
@@ -89,6 +78,13 @@ class StateFolder:
         except FileNotFoundError:
             return None
         return _decoded(data, LoopState, self._state)
+
+    def of_run(self, run_id: str) -> LoopState | None:
+        """Return the state if it is this run's; None if it is another's, missing or unreadable."""
+        with suppress(StateError, OSError):
+            state = self.load()
+            return state if state is not None and state.run_id == run_id else None
+        return None
 
     def set_aside(self) -> Path:
         """Rename an unreadable state for later inspection, and return its new path."""
@@ -102,14 +98,14 @@ class StateFolder:
         """Replace the state durably; restore the folder if it was removed."""
         data = msgspec.json.format(encoded(state), indent=2) + b"\n"
         self._repair()
-        replace_file(self._state, data)
+        files.replace_file(self._state, data)
         if self._mirror is not None:
             self._copy_to_mirror(data)
 
     def append(self, record: IterationRecord) -> None:
         """Append an iteration to the history durably."""
         self._repair()
-        append_line(self._history, encoded(record))
+        files.append_line(self._history, encoded(record))
         self.link()
 
     def link(self) -> None:
@@ -138,12 +134,12 @@ class StateFolder:
 
     def history(self, last: int | None = None) -> list[IterationRecord]:
         """Return the recorded iterations, or the last ones."""
-        lines = read_lines(self._history) if last is None else last_lines(self._history, last)
+        lines = files.read_lines(self._history) if last is None else files.last_lines(self._history, last)
         return [record for line in lines if line for record in _readable(line)]
 
     def recover(self, state: LoopState | None, *, now: datetime) -> Unfinished | None:
         """Return the iteration in which a runner died, if any. Call it before writing, as the only writer."""
-        remove_temporaries(self.path)
+        files.remove_temporaries(self.path)
         last = next(iter(self.history(last=1)), None)
         return unfinished(state, last, now=now) if state else None
 
@@ -159,15 +155,15 @@ class StateFolder:
         if not names:
             return None
         aside = self.path / "earlier" / label
-        make_folder(aside)
+        files.make_folder(aside)
         if self._mirror is not None:
             for name in names:
                 (self._mirror / name).unlink(missing_ok=True)
-            sync_folder(self._mirror)
+            files.sync_folder(self._mirror)
         # The state first, and each step durably: after a power cut, no state may stand without its history.
         for name in names:
             (self.path / name).rename(aside / name)
-            sync_folder(self.path)
+            files.sync_folder(self.path)
         return aside
 
     def context(self) -> str:
@@ -187,8 +183,8 @@ class StateFolder:
 
     def mark_done(self) -> None:
         """Mark the work as done, for a running loop to find."""
-        make_folder(self.path)
-        replace_file(self.path / _DONE, b"")
+        files.make_folder(self.path)
+        files.replace_file(self.path / _DONE, b"")
 
     def marked_done(self) -> bool:
         """Whether a person has marked the work as done."""
@@ -202,9 +198,9 @@ class StateFolder:
         self.prepare()
         if self._context.is_symlink():
             raise StateError(f"{self._context} is a link", hint="Spool does not follow links")
-        with naming(self._context), opened(self.path, os.O_RDONLY | os.O_DIRECTORY) as folder:
+        with files.naming(self._context), files.opened(self.path, os.O_RDONLY | os.O_DIRECTORY) as folder:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            replace_file(self._context, change(self._context.read_bytes() if self._context.exists() else b""))
+            files.replace_file(self._context, change(self._context.read_bytes() if self._context.exists() else b""))
         self.link()
 
     def _repair(self) -> None:
@@ -220,8 +216,8 @@ class StateFolder:
         assert self._mirror is not None  # noqa: S101 - for the type checker; the caller checks it
         temporary = self._mirror / ".state.json.tmp"
         with suppress(OSError):
-            with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
-                write_all(descriptor, data)
+            with files.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+                files.write_all(descriptor, data)
             temporary.rename(self._mirror / "state.json")
 
 
@@ -232,7 +228,7 @@ def _restore(kept: Path, lost: Path) -> None:
             with suppress(StateError):
                 data = kept.read_bytes()
                 _decoded(data, LoopState, kept)
-                replace_file(lost, data)
+                files.replace_file(lost, data)
         else:
             with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost)

@@ -141,20 +141,21 @@ class LoopScreen(SpoolScreen):
         self._progress.close(datetime.now(UTC) if event.watched else None)
         self.query_one("#keys").display = False
         self.query_one("#end-keys").display = True
-        self._finish(event)
+        self._finish()
 
     @work(group="learn")
-    async def _finish(self, event: Bridge.Over) -> None:
+    async def _finish(self) -> None:
         """Read the change a last time, then show the result or the selection."""
         await self._look()
         if not self.is_there:
             return
         began = self._progress.started_at
+        complaint = self.client.complaint(self._loop)
         if self._asked_at is not None:
             self.app.notify("The loop has stopped. Completed work is kept.")
             self._leave_to_selection()
-        elif self._started and event.complaint and (began is None or began.timestamp() < self._opened_at):
-            self.app.notify(event.complaint, title="The loop did not start", severity="error", timeout=10)
+        elif self._started and complaint and (began is None or began.timestamp() < self._opened_at):
+            self.app.notify(complaint, title="The loop did not start", severity="error", timeout=10)
             while self in self.app.screen_stack:
                 self.app.pop_screen()
         else:  # an open result updates itself

@@ -1,5 +1,6 @@
 """Asks for a note for the next iteration."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -21,12 +22,11 @@ class _Note(TextArea):
         Binding("ctrl+j,shift+enter", "newline", "New line", priority=True),
     ]
 
+    @dataclass
     class Submitted(Message):
         """The note was submitted."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     def action_submit(self) -> None:
         """Submit the note."""

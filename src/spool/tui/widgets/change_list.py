@@ -1,6 +1,7 @@
 """The list of changes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.text import Text
@@ -20,12 +21,11 @@ _WIDE = 72
 class ChangeList(OptionList):
     """Shows one line per change, with progress, status and last activity; running loops are marked."""
 
+    @dataclass
     class Chosen(Message):
         """A change was chosen."""
 
-        def __init__(self, row: ChangeRow) -> None:
-            super().__init__()
-            self.row = row
+        row: ChangeRow
 
     def __init__(self, first: str | None = None, *, id: str | None = None) -> None:
         super().__init__(markup=False, id=id)

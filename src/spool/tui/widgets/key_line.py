@@ -5,6 +5,7 @@ of a key press here, and leaked memory (150 KiB per tab switch).
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
@@ -20,12 +21,11 @@ class KeyLine(Widget):
     KeyLine { height: 1; dock: bottom; background: $footer-background; color: $footer-foreground; padding: 0 1; }
     """
 
+    @dataclass
     class Pressed(Message):
         """A key was clicked."""
 
-        def __init__(self, action: str) -> None:
-            super().__init__()
-            self.action = action
+        action: str
 
     def __init__(self, bindings: Iterable[BindingType], *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -1,5 +1,6 @@
 """A form for the settings of the next loop."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -58,12 +59,11 @@ class SettingsForm(VerticalScroll):
         Binding("down", "app.focus_next", "Down", show=False),
     ]
 
+    @dataclass
     class Edited(Message):
         """A setting was changed."""
 
-        def __init__(self, values: dict[str, str | bool]) -> None:
-            super().__init__()
-            self.values = values
+        values: dict[str, str | bool]
 
     def __init__(self, settings: Settings, harnesses: list[str], *, id: str | None = None) -> None:
         super().__init__(id=id, can_focus=False)

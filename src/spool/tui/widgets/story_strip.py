@@ -1,6 +1,7 @@
 """The stories of a loop: a list if it fits, else one row."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 from rich.text import Text
@@ -29,12 +30,11 @@ class StoryStrip(Widget):
     StoryStrip { height: 1; width: 1fr; }
     """
 
+    @dataclass
     class Picked(Message):
         """A story was clicked."""
 
-        def __init__(self, story: str) -> None:
-            super().__init__()
-            self.story = story
+        story: str
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -10,7 +10,7 @@ from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Limits
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
-from spool.testing.doubles import FakeCheckpoints, FakeTree, Said, says
+from spool.testing.doubles import FakeCheckpoints, FakeTree, MemoryLedger, Said, says
 from spool.testing.play import Stage
 
 TWO = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
@@ -62,6 +62,10 @@ class Stories:
     tree: TasksTree = field(init=False)
     stage: Stage = field(init=False)
     checkpoints: FakeCheckpoints = field(init=False)
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+
+    async def _commit(self, message: str, leaving: tuple[str, ...]) -> str | None:
+        return await self.tree.commit(message, leaving=leaving)
 
     def __post_init__(self) -> None:
         self.tree = TasksTree(self.tasks)
@@ -81,7 +85,8 @@ class Stories:
             source=Source(self.tree),
             checkpoints=self.checkpoints,
             read_context=lambda: "",
-            commit=self.tree.commit if self.commits else None,
+            commit=self._commit if self.commits else None,
+            book=self.ledger.book(),
             emit=self.stage.emit,
             jitter=lambda: 0.0,
         )
@@ -97,13 +102,14 @@ def prompt_plan(
         content = stage.tree.content if isinstance(stage.tree, TasksTree) else tasks
         return Change(id="change", source="", directory="changes/change", proposal="Do it.", tasks=content)
 
-    async def run_command(command: str) -> int | None:
+    async def run_command() -> int | None:
         return exit_code
 
     world = World(
         read_change=read_change,
         read_context=lambda: "",
         run_command=run_command,
+        book=MemoryLedger().book(),
         marked_done=lambda: marked_done,
         emit=stage.emit,
         jitter=lambda: 0.0,

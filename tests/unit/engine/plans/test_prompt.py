@@ -108,7 +108,7 @@ def test_work_is_committed_before_the_gate_sees_it() -> None:
     plan = prompt_plan(stage, aim)
     seen: list[int] = []
 
-    async def check(command: str) -> int | None:
+    async def check() -> int | None:
         seen.append(len(tree.commits))
         return 0
 

@@ -50,7 +50,7 @@ def test_each_story_has_a_checkpoint_that_is_dropped_once_it_is_done() -> None:
         (FAILED, False, "> the tests are red"),
         (SILENT, False, ""),
         (CRASH, False, ""),
-        (LIAR, True, "You said COMPLETE, but these tasks are open: 1.1"),
+        (LIAR, True, "You said that the work is done, but these tasks are open: 1.1"),
     ],
     ids=["failed", "silent", "crash", "boxes open"],
 )
@@ -96,7 +96,7 @@ def test_a_deleted_task_is_not_done() -> None:
     stories = Stories(max_retries=0)
     deletes = says(COMPLETE, work=lambda: setattr(stories.tree, "content", "## 2. Login\n\n- [ ] 2.1 Check\n"))
     played = play(stories.plan(), deletes, stage=stories.stage)
-    assert "the agent removed story 1 from tasks.md" in played.finish.reason
+    assert "tasks: boxes are open: 1.1" in played.finish.reason
 
 
 def test_a_stuck_run_that_is_started_again_has_all_its_retries() -> None:
@@ -161,7 +161,7 @@ def test_a_git_that_hangs_while_refused_work_is_kept_loses_neither_it_nor_the_re
         stage=stories.stage,
     )
     assert "refused work" in stories.tree.content
-    assert "You said COMPLETE, but these tasks are open: 1.1" in played.prompts[1]
+    assert "You said that the work is done, but these tasks are open: 1.1" in played.prompts[1]
     assert played.finish.status is Status.DONE
 
 

@@ -1,0 +1,128 @@
+"""Builds the gates of a loop."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spool.domain.events import Warned
+from spool.domain.gates.boxes import Ledger
+from spool.domain.gates.values import GateResult, Proof
+from spool.domain.loop import Door
+from spool.domain.spec import LoopSpec
+from spool.engine.gates import Gate, TaskList
+from spool.engine.ports import Emit
+from spool.engine.task_book import TaskBook
+from spool.errors import SpoolError, UsageError
+from spool.host.command import run_command
+from spool.host.gates.gate_memory import GateMemory
+from spool.host.git.repository import QUIET, Repository, git_environment
+from spool.host.git.working_tree import GitWorktree
+from spool.sources.openspec import OpenSpec
+
+if TYPE_CHECKING:
+    from spool.app.build import Parts
+    from spool.engine.gatekeeper import Gatekeeper
+    from spool.host.agents.agent_host import AgentHost
+
+Check = Callable[[], Awaitable[GateResult]]
+
+
+def task_book(spec: LoopSpec, emit: Emit) -> TaskBook:
+    """Return what tells a person's boxes from an agent's; a home that cannot be written costs only a warning."""
+    memory = GateMemory(spec.folder)
+
+    def save(ledger: Ledger) -> None:
+        try:
+            memory.keep_ledger(ledger)
+        except (OSError, SpoolError) as error:
+            emit(Warned(message=f"a later run will not know which boxes are yours: {error}"))
+
+    return TaskBook(memory.ledger, save)
+
+
+def own_folders(spec: LoopSpec, parts: "Parts") -> tuple[str, ...]:
+    """Return the folders of the change and of Spool, as git names them; what differs there is not the work."""
+    top = parts.repository.top if isinstance(parts.repository, Repository) else Path(spec.root)
+    inside = os.path.relpath(spec.root, top)
+    prefix = "" if inside == "." else f"{inside}/"
+    return (f"{prefix}{parts.change.directory}/", f"{prefix}.spool/", f"{prefix}.claude/loop-state.json")
+
+
+def make_keeper(spec: LoopSpec, parts: "Parts", agents: "AgentHost", logs: Path) -> "Gatekeeper | None":
+    """Return the configured gates, or None."""
+    gates = spec.gates
+    if not gates:
+        return None
+    from spool.engine.gatekeeper import Gatekeeper
+    from spool.host.gates.gate_host import GateHost
+    from spool.host.gates.recorded_trees import RecordedTrees
+
+    trees = None
+    if isinstance(parts.repository, Repository) and isinstance(parts.worktree, GitWorktree):
+        timeout_s = spec.settings.command_timeout
+        trees = RecordedTrees(parts.repository, parts.worktree.recorder, owner=spec.change, timeout_s=timeout_s)
+    checks = GateHost(agents, trees, GateMemory(spec.folder), directory=Path(spec.root), logs=logs)
+    built_in = [_built_in(gate.name, spec, parts) for gate in gates if not gate.run]
+    commands = [gate for gate in gates if gate.run]
+    return Gatekeeper(commands, built_in, spec.policy, checks, parts.emit, parts.clock)
+
+
+class _BuiltIn:
+    """A gate without a command."""
+
+    def __init__(self, name: str, check: Callable[[], Awaitable[str]]) -> None:
+        self._name = name
+        self._objection = check
+
+    async def check(self) -> GateResult:
+        """Run the check; an objection refuses the claim."""
+        if objection := await self._objection():
+            tell = f"You said that the work is done, but the check `{self._name}` does not agree: {objection}"
+            return GateResult(name=self._name, passed=False, why=objection, tell_agent=tell)
+        return GateResult(name=self._name, passed=True, why="nothing to object", proof=Proof.UNBROKEN)
+
+
+def _built_in(name: str, spec: LoopSpec, parts: "Parts") -> Gate:
+    match name:
+        case "tasks":
+            return _tasks(spec, parts)
+        case "git-clean":
+            return _BuiltIn(name, lambda: _uncommitted(spec, parts))
+        case _:
+            return _BuiltIn(name, lambda: _invalid(spec))
+
+
+def _tasks(spec: LoopSpec, parts: "Parts") -> Gate:
+    async def read() -> str | None:
+        return (await asyncio.to_thread(parts.project.read, spec.change)).tasks
+
+    if spec.door is Door.RUN:  # the plan checks the boxes of each story
+        return _BuiltIn("tasks", _nothing)
+    return TaskList(read, parts.book)
+
+
+async def _nothing() -> str:
+    return ""
+
+
+async def _uncommitted(spec: LoopSpec, parts: "Parts") -> str:
+    """Return what is not committed, Spool's own files aside."""
+    if not isinstance(parts.repository, Repository):
+        return parts.repository.why
+    words = ["git", *QUIET, "status", "--porcelain", "--", ".", ":(exclude,top).spool/.state"]
+    done = await run_command(
+        words, directory=parts.repository.top, timeout_s=spec.settings.command_timeout, env=git_environment()
+    )
+    names = [line[3:] for line in done.text.splitlines()]
+    return f"not committed: {', '.join(names[:5])}" if names else ""
+
+
+async def _invalid(spec: LoopSpec) -> str:
+    """Return openspec's objections to the change."""
+    if not OpenSpec.installed():
+        raise UsageError("the gate 'openspec' needs the openspec command", hint="install it, or remove the gate")
+    words = ["openspec", "validate", spec.change, "--strict", "--no-interactive"]
+    done = await run_command(words, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+    return "" if done.exit_code == 0 else (done.text or done.errors.decode("utf-8", "replace")).strip()[:500]

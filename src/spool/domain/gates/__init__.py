@@ -1,0 +1,1 @@
+"""Gates: the checks that Spool runs itself when the agent claims completion, and what they allow to be said."""

@@ -1,0 +1,35 @@
+"""Reads gates from settings and flags."""
+
+import msgspec
+
+from spool.domain.durations import seconds
+from spool.domain.gates.values import BUILT_IN, GateSpec
+from spool.domain.text import one_line
+
+
+def read_gates(raw: object) -> tuple[GateSpec, ...]:
+    """Return gates from `[[gates]]` tables, or from one command line; raise a ValueError if one makes no sense."""
+    tables = msgspec.convert([{"run": raw}] if isinstance(raw, str) else raw, list[dict[str, object]])
+    return tuple(_gate(table) for table in tables)
+
+
+def _gate(table: dict[str, object]) -> GateSpec:
+    run = one_line(str(table.get("run", "")), 40)
+    given = {"name": run, **table}
+    if "timeout" in given:
+        given["timeout"] = seconds(given["timeout"])
+    gate = msgspec.convert(given, GateSpec)
+    if not gate.name.strip():
+        raise ValueError('a gate needs a command: run = "make test"')
+    if not gate.run and gate.name not in BUILT_IN:
+        raise ValueError(
+            f"'{one_line(gate.name, 40)}' is not a built-in gate ({', '.join(BUILT_IN)}), and has no command"
+        )
+    if gate.setup and not gate.clean:
+        raise ValueError(f"'{one_line(gate.name, 40)}' has a setup command, which needs clean = true")
+    return gate
+
+
+def joined(earlier: tuple[GateSpec, ...], added: tuple[GateSpec, ...]) -> tuple[GateSpec, ...]:
+    """Return the gates of two layers; a later one replaces an earlier one of the same name."""
+    return tuple({gate.name: gate for gate in (*earlier, *added)}.values())

@@ -1,0 +1,133 @@
+"""A gate's definition, one run of it, and its result."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from spool.domain.results.model import Results
+
+BUILT_IN = ("tasks", "openspec", "git-clean")
+"""Gates without a command. They are never proof."""
+
+
+DONE_COMMAND = "command"
+"""The gate that a worktree loop's criterion makes."""
+
+
+class Proof(StrEnum):
+    """What the gates allow to be said of a claim."""
+
+    PROVED = "proved"
+    """The gates are green, and something that fails without the change passes with it."""
+    UNBROKEN = "unbroken"
+    """The gates are green, or no worse than before; no test shows the change."""
+    REFUSED = "refused"
+    UNVERIFIABLE = "unverifiable"
+    """A gate that ran before the first agent can no longer be started."""
+    WORD = "agent's word"
+    """Nothing was checked."""
+
+
+class Baseline(StrEnum):
+    """What a gate's results are compared with."""
+
+    TOLERANT = "tolerant"
+    """Failures from before the first agent are tolerated; nothing may be worse."""
+    STRICT = "strict"
+    OFF = "off"
+
+
+class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One gate, as configured."""
+
+    name: str
+    run: str = ""
+    """A command line for the shell; empty for a built-in gate."""
+    timeout: float = 1_200.0
+    results: str = "auto"
+    """Where the results of single tests are: `auto`, `none`, or the path of a JUnit XML file."""
+    when: Literal["claim", "end"] = "claim"
+    """`claim`: at each claim; `end`: once, when the whole change is claimed."""
+    clean: bool = False
+    """Whether to run in a fresh checkout, after `setup`."""
+    setup: str = ""
+    share: tuple[str, ...] = (".venv", "node_modules")
+    """Ignored files that a fresh checkout borrows from the working tree."""
+
+
+class GatePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How strictly gates judge."""
+
+    baseline: Baseline = Baseline.TOLERANT
+    require_proof: bool = False
+    allow_change: tuple[str, ...] = ()
+    """Paths of tests, and of what decides about tests, that the agent may change."""
+    allow_empty: bool = False
+
+
+class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One run of a gate's command."""
+
+    exit_code: int | None = None
+    """None if it timed out or could not be started."""
+    trouble: str = ""
+    """Why the command could not be started."""
+    duration_s: float = 0.0
+    log: str = ""
+    tail: str = ""
+    """The last lines of its output."""
+    results: Results | None = None
+    changed: tuple[str, ...] = ()
+    """The tracked files that it changed."""
+    flaky: tuple[str, ...] = ()
+    """Tests whose result differed between two runs on the same tree."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the command could be started."""
+        return not self.trouble
+
+    @property
+    def green(self) -> bool:
+        """Whether it succeeded, by its exit code and its results."""
+        sound = self.results is None or (
+            self.results.complete and bool(self.results.total) and not self.results.failing
+        )
+        return self.exit_code == 0 and sound and not self.changed
+
+
+class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The result of one gate after a claim."""
+
+    name: str
+    passed: bool
+    why: str
+    """The finding, in one line."""
+    tell_agent: str = ""
+    """Text for the next prompt, if the gate refused."""
+    proof: Proof | None = None
+    """What the gate contributes: proved, unbroken or unverifiable; None for a criterion."""
+    tests: int | None = None
+    """The number of tests that ran; None without results of single tests."""
+    proved_by: tuple[str, ...] = ()
+    """Tests that fail without the change and pass with it."""
+    failing: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    duration_s: float = 0.0
+    log: str = ""
+
+
+def refusal(results: Iterable[GateResult]) -> GateResult | None:
+    """Return the first gate that refused, or None."""
+    return next((result for result in results if not result.passed), None)
+
+
+def proof_of(results: tuple[GateResult, ...]) -> Proof | None:
+    """Return what a claim's gates allow together; None if none of them says anything about the work."""
+    said = {result.proof for result in results if result.proof is not None}
+    refused = refusal(results)
+    if refused is not None:
+        return Proof.UNVERIFIABLE if refused.proof is Proof.UNVERIFIABLE else Proof.REFUSED
+    return Proof.PROVED if Proof.PROVED in said else Proof.UNBROKEN if said else None

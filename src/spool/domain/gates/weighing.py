@@ -1,0 +1,120 @@
+"""Weighs one run of a gate against its baseline. Pure, with a table test."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from spool.domain.gates.values import GateRun
+from spool.domain.results.model import Results, Test
+from spool.domain.text import counted
+
+_NAMED = 3
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run says, compared with the baseline."""
+
+    green: bool
+    why: str
+    worse: tuple[str, ...] = ()
+    """The tests that refuse the claim: newly failing, vanished or skipped."""
+    fixed: tuple[str, ...] = ()
+    """Tests that failed at the baseline and pass now."""
+    turned_green: bool = False
+    """Whether a gate without results of single tests was red and is green."""
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is compared with."""
+
+    before: GateRun | None = None
+    """The baseline's run; None if there is none."""
+    strict: bool = False
+    """Whether failures from before count too."""
+    flaky: frozenset[str] = frozenset()
+    """Tests whose result says nothing."""
+    may_vanish: Callable[[str], bool] = lambda _: False
+    """Whether a test may be removed, renamed or skipped, because the change names its file."""
+
+
+def weigh(now: GateRun, measure: Measure) -> Finding:
+    """Decide whether a run is green, or at least no worse than the baseline."""
+    if not now.started:
+        return Finding(green=False, why=now.trouble)
+    if now.exit_code is None:
+        return Finding(green=False, why=f"timed out after {now.duration_s:.0f} s")
+    if now.changed:
+        return Finding(green=False, why=f"it changed tracked files: {named(now.changed)}")
+    before = measure.before.results if measure.before else None
+    if now.results is None and before is None:
+        return _by_exit_code(now, measure)
+    if now.results is None:
+        tests = counted(before.total, "test") if before else ""
+        return Finding(green=False, why=f"no test results, where the baseline has {tests}")
+    if not now.results.complete:
+        return Finding(green=False, why="the test results are incomplete: the tests ended early")
+    if not now.results.total:
+        return Finding(green=False, why="no test ran")
+    return _by_tests(now, now.results, before or Results(), measure)
+
+
+def _by_exit_code(now: GateRun, measure: Measure) -> Finding:
+    was_red = measure.before is not None and not measure.before.green
+    if now.exit_code == 0:
+        return Finding(green=True, why="exited with code 0", turned_green=was_red)
+    why = f"exited with code {now.exit_code}"
+    if was_red and not measure.strict:
+        why += ", as before the first agent; without results of single tests a new failure cannot be told apart"
+    return Finding(green=False, why=why)
+
+
+def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -> Finding:
+    failing, known = ids(tests.failing) - measure.flaky, ids(before.tests)
+    vanished = known - ids(tests.tests) - measure.flaky if tests.names_all else frozenset()
+    skipped = (ids(tests.skipped) & known) - ids(before.skipped) - measure.flaky
+    worse = [
+        ("fails", "fail", sorted(failing if measure.strict else failing - ids(before.failing))),
+        ("vanished", "vanished", _gone(vanished, measure)),
+        ("is skipped", "are skipped", _gone(skipped, measure)),
+    ]
+    reasons = [f"{named(names)} {one if len(names) == 1 else many}" for one, many, names in worse if names]
+    if not tests.names_all and before.total > tests.total:
+        reasons.append(f"{counted(tests.total, 'test')} ran, where the baseline has {before.total}")
+    if reasons:
+        return Finding(green=False, why="; ".join(reasons), worse=tuple(name for *_, names in worse for name in names))
+    if now.exit_code and not tests.failing:
+        return Finding(green=False, why=f"exited with code {now.exit_code}, although no test fails")
+    passing = ids(tests.passed) - measure.flaky
+    count = tests.total - len(tests.failing) - len(tests.skipped)
+    why = f"{counted(count, 'test')} {'passes' if count == 1 else 'pass'}"
+    if failing:
+        why += f", {len(failing)} {'fails' if len(failing) == 1 else 'fail'} as before the first agent"
+    fixed = passing & ids(before.failing)
+    if not tests.names_all:  # a test that no longer fails is not named
+        fixed |= ids(before.failing) - ids(tests.tests) - measure.flaky
+    return Finding(green=True, why=why, fixed=tuple(sorted(fixed)))
+
+
+def _gone(found: Iterable[str], measure: Measure) -> list[str]:
+    return sorted(name for name in found if not measure.may_vanish(name))
+
+
+def ids(tests: Iterable[Test]) -> frozenset[str]:
+    """Return the ids of some tests."""
+    return frozenset(test.id for test in tests)
+
+
+def named(found: Iterable[str]) -> str:
+    """Name the first few of some tests or files."""
+    names = list(found)
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def differing(first: GateRun, second: GateRun) -> frozenset[str]:
+    """Return the tests whose results differ between two runs on the same tree."""
+    if first.results is None or second.results is None:
+        return frozenset()
+    one, other = first.results, second.results
+    ends = [{(test.id, test.status) for test in results.tests} for results in (one, other)]
+    return frozenset(name for name, _ in ends[0] ^ ends[1])

@@ -1,0 +1,81 @@
+"""Words a gate's findings for the next prompt."""
+
+import re
+from collections.abc import Sequence
+
+from spool.domain.gates.values import GateResult, GateRun, GateSpec, Proof
+from spool.domain.gates.weighing import Finding, named
+from spool.domain.text import clean, quoted
+
+MOST_TESTS = 10
+MOST_LINES = 15
+TAIL_LINES = 60
+LIMIT = 4_000
+_TAG = re.compile(r"<(?=/?\s*promise)", re.IGNORECASE)
+
+
+def for_agent(gate: GateSpec, run: GateRun, finding: Finding) -> str:
+    """Return what the next prompt says about a red gate: the tests that are worse, or the end of the output."""
+    said = [f"You said that the work is done. The check `{_plain(gate.run)}` does not agree: {_plain(finding.why)}."]
+    details = _failures(run, finding)
+    said += details or ([f"The end of its output:\n\n{quoted(run.tail)}"] if run.tail else [])
+    text = _plain("\n\n".join(said))
+    whole = f"\n\nThe whole output is in `{run.log}`." if run.log else ""
+    return _cut(text, LIMIT - len(whole)) + whole
+
+
+def _failures(run: GateRun, finding: Finding) -> list[str]:
+    if run.results is None:
+        return []
+    failed = [test for test in run.results.tests if test.id in finding.worse and test.detail]
+    return [f"{test.id}:\n\n{quoted(_head(test.detail))}" for test in failed[:MOST_TESTS]]
+
+
+def _head(text: str) -> str:
+    return "\n".join(text.splitlines()[:MOST_LINES])
+
+
+def _plain(text: str) -> str:
+    """Return text that controls no terminal and promises nothing."""
+    return _TAG.sub("[", clean(text))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def brief(commands: Sequence[str], red: Sequence[str]) -> str:
+    """Return the prompt's section about the checks, with what fails before the first agent."""
+    lines = [
+        "When you say that the work is done, Spool runs these checks itself, and refuses it if they are not green:",
+        "",
+    ]
+    lines += [f"- `{_plain(command)}`" for command in commands]
+    if red:
+        failing = ", ".join(_plain(name) for name in red[:MOST_TESTS]) + (", …" if len(red) > MOST_TESTS else "")
+        lines += ["", f"These were failing before you started: {failing}."]
+    lines += [
+        "",
+        "Tests that were there must stay and pass: edit one only if the change says so. "
+        "Add tests that fail without your work.",
+    ]
+    return "\n".join(lines)
+
+
+def evidence(gates: tuple[GateResult, ...]) -> str:
+    """Say in one line what an accepted claim rests on."""
+    shown = [name for gate in gates for name in gate.proved_by]
+    if shown:
+        return f"{named(shown)} {'fails' if len(shown) == 1 else 'fail'} without the change"
+    ran = [gate for gate in gates if gate.proof is not None]
+    turned = [gate.name for gate in ran if gate.proof is Proof.PROVED]
+    if turned:
+        return f"{named(turned)} failed before the change"
+    flaky = [name for gate in ran for name in gate.flaky]
+    said = "; ".join(f"{gate.name}: {gate.why}" for gate in ran)
+    return f"{said} (flaky: {named(flaky)})" if flaky else said
+
+
+def last_lines(text: str) -> str:
+    """Return the end of an output, as a prompt and a person read it."""
+    return "\n".join(clean(text).splitlines()[-TAIL_LINES:])

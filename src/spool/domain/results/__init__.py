@@ -1,0 +1,1 @@
+"""Results of single tests, read from what test runners write or print."""

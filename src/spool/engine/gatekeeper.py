@@ -1,0 +1,298 @@
+"""Runs the configured gates when the agent claims completion, and says what they allow.
+
+Four questions, each asked only if the one before was answered well: does anything outside the change differ; is every
+gate green, or no worse than the baseline; do the old tests still pass where the agent edited tests; does any test fail
+without the change and pass with it. The last two are answered by `proving`, in fresh checkouts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from spool.domain.events import GateEnded, GateStarted, Warned
+from spool.domain.gates.deciding_files import test_is_in, words_of
+from spool.domain.gates.values import (
+    DONE_COMMAND,
+    Baseline,
+    GatePolicy,
+    GateResult,
+    GateRun,
+    GateSpec,
+    Proof,
+    proof_of,
+    refusal,
+)
+from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
+from spool.domain.gates.words import brief, for_agent
+from spool.engine.gates import Gate
+from spool.engine.ports import Clock, Emit
+from spool.engine.proving import Attempt, Checked, Prover, Tree
+from spool.errors import Hint, UsageError
+
+_DELETED = "D"
+Starting = Callable[[str], None]
+"""Called with a gate's name when it starts."""
+
+
+class Checks(Protocol):
+    """Runs gates on the machine, and records the trees they run on."""
+
+    async def tree(self) -> str:
+        """Record the working tree and return its name; empty without git."""
+
+    async def keep(self, tree: str) -> bool:
+        """Protect a recorded tree until the loop is done; return whether it exists."""
+
+    async def changes(self, before: str, after: str) -> dict[str, str]:
+        """Return the paths that differ between two trees, each with git's letter for how."""
+
+    async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
+        """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
+
+    def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
+        """Return the run of a gate on a tree, if it is remembered."""
+
+    def remember(self, gate: GateSpec, tree: str, run: GateRun) -> None:
+        """Remember the run of a gate on a tree, for later runs of the loop too."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim of completion, and what it is measured by."""
+
+    base: str
+    """The tree in which the loop, or the story, began; empty without git."""
+    own: tuple[str, ...]
+    """The folders of the change itself and of Spool."""
+    named: str = ""
+    """The change's texts before the first agent; a path that they name may change."""
+    final: bool = True
+    """Whether the whole change is claimed."""
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gates say of a claim."""
+
+    gates: tuple[GateResult, ...] = ()
+    tree: str = ""
+    """The tree that was checked."""
+    left: tuple[str, ...] = ()
+    """Files that the gates left in the working tree."""
+    seconds: float = 0.0
+    claimed: bool = True
+
+    @property
+    def proof(self) -> Proof | None:
+        """What may be said of the claim; None if there was none."""
+        return (proof_of(self.gates) or Proof.WORD) if self.claimed else None
+
+
+class Gatekeeper:
+    """The configured gates of a loop."""
+
+    def __init__(
+        self,
+        gates: Sequence[GateSpec],
+        built_in: Sequence[Gate],
+        policy: GatePolicy,
+        checks: Checks,
+        emit: Emit,
+        clock: Clock,
+    ) -> None:
+        self._gates = gates
+        self._built_in = built_in
+        self._policy = policy
+        self._checks = checks
+        self._emit = emit
+        self._clock = clock
+        self._starting: Starting = lambda _: None
+        self._refused = Verified()
+        """The last claim that was refused."""
+        self._ran: dict[str, GateRun] = {}
+        """Gates that ran as a criterion, right before the claim."""
+        self._baselines: dict[tuple[str, str], GateRun] = {}
+        self._prover = Prover(self._run, policy, tuple(gate.run for gate in gates))
+
+    async def open(self, base: str, starting: Starting) -> str:
+        """Run the gates before the first agent; return the tree in which the loop began."""
+        self._starting = starting
+        here = await self._checks.tree()
+        if not base or not await self._checks.keep(base):
+            base = here
+            await self._checks.keep(here)
+        if self._policy.baseline is not Baseline.OFF:
+            for gate in self._gates:
+                self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
+        return base
+
+    def _red_before(self, base: str) -> tuple[str, ...]:
+        """Return the tests that fail at the baseline, and the gates that are red without naming any."""
+        runs = [(gate, self._baselines.get((gate.name, base))) for gate in self._gates]
+        found = [name for _, run in runs if run and run.results for name in sorted(ids(run.results.failing))]
+        return (*found, *(f"`{gate.run}`" for gate, run in runs if run and not run.green and not run.results))
+
+    def brief(self, base: str) -> str:
+        """Return what the prompt says about the checks; empty if there are none."""
+        return brief([gate.run for gate in self._gates], self._red_before(base)) if self._gates else ""
+
+    async def check(self, claim: Claim, starting: Starting) -> Verified:
+        """Run the gates on a claim, in order, up to the first that refuses."""
+        self._starting = starting
+        started = self._clock.monotonic()
+        tree = await self._checks.tree()
+        changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
+        attempt = Attempt(claim.base, tree, changes, claim.named)
+        if tree and tree == self._refused.tree:  # the same work again
+            return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
+        results = await self._judged(claim, attempt)
+        left = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
+        if refusal(results) is None:
+            await self._checks.keep(tree)
+        seconds = self._clock.monotonic() - started
+        verified = Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
+        if verified.proof is Proof.REFUSED:
+            self._refused = verified
+        return verified
+
+    async def run_criterion(self) -> int | None:
+        """Run the command of a worktree loop and return its exit code; None if it timed out or cannot start."""
+        gate = next(gate for gate in self._gates if gate.name == DONE_COMMAND)
+        run = self._ran[gate.name] = await self._run(gate, "claim", None)
+        return run.exit_code
+
+    async def _judged(self, claim: Claim, attempt: Attempt) -> tuple[GateResult, ...]:
+        if refused := self._empty(claim, attempt):
+            return (refused,)
+        gates = [gate for gate in self._by_cost(claim.base) if claim.final or gate.when == "claim"]
+        results = [await gate.check() for gate in self._built_in]
+        checked: list[Checked] = []
+        for gate in gates:
+            if refusal(results):
+                results.append(GateResult(name=gate.name, passed=False, why="not run"))
+                continue
+            one = await self._checked(gate, attempt)
+            checked.append(one)
+            results.append(one.result)
+        if refusal(results) is None:
+            proved = {one.gate.name: await self._prover.prove(one, attempt) for one in checked}
+            results = [proved.get(result.name, result) for result in results]
+        return self._required(results)
+
+    def _empty(self, claim: Claim, attempt: Attempt) -> GateResult | None:
+        """Refuse a claim if nothing differs but the change's own files; without git, nothing is known."""
+        configured = any(gate.name != DONE_COMMAND for gate in self._gates)
+        if attempt.changes is None or self._policy.allow_empty or not configured:
+            return None
+        if any(not path.startswith(claim.own) for path in attempt.changes):
+            return None
+        why = "nothing outside the change's own files differs from where the work began"
+        return GateResult(
+            name="changes", passed=False, why=why, tell_agent=f"You said that the work is done, but {why}."
+        )
+
+    def _by_cost(self, base: str) -> list[GateSpec]:
+        """Return the gates, cheap ones first."""
+        before = {gate.name: self._baselines.get((gate.name, base)) for gate in self._gates}
+        return sorted(self._gates, key=lambda gate: run.duration_s if (run := before[gate.name]) else 0.0)
+
+    async def _baseline(self, gate: GateSpec, base: str, *, in_place: bool) -> GateRun:
+        """Return a gate's run on the tree in which the work began. A red one runs twice, to find flaky tests."""
+        key = (gate.name, base)
+        known = self._baselines.get(key) or self._checks.recall(gate, base)
+        if known is None:
+            tree = None if in_place and not gate.clean else Tree(base)
+            known = await self._run(gate, "baseline", tree)
+            if known.exit_code is not None and not known.green:
+                again = await self._run(gate, "baseline", tree)
+                flaky = tuple(sorted(differing(known, again)))
+                known = msgspec.structs.replace(again if again.green else known, flaky=flaky)
+            self._checks.remember(gate, base, known)
+        self._baselines[key] = known
+        return known
+
+    def _require_sense(self, gate: GateSpec, run: GateRun) -> None:
+        """Raise if a gate cannot judge anything; warn if it can judge little."""
+        if gate.name == DONE_COMMAND:  # the agent may be there to write it
+            return
+        if not run.started:
+            raise UsageError(f"the check '{gate.run}' cannot run: {run.trouble}", hint=Hint.GATES)
+        if run.changed:
+            raise UsageError(f"the check '{gate.run}' changes tracked files: {named(run.changed)}", hint=Hint.GATES)
+        if run.green:
+            return
+        if run.results is None or not run.results.failing:
+            what = "; a new failure cannot be told from this one, so a claim is accepted only once it is green"
+        else:
+            what = f" in {named(sorted(ids(run.results.failing)))}; only new failures refuse a claim"
+        if self._policy.baseline is Baseline.TOLERANT:
+            self._emit(Warned(message=f"the check '{gate.run}' fails before the first agent{what}"))
+
+    async def _checked(self, gate: GateSpec, attempt: Attempt) -> Checked:
+        """Run a gate on a claim; a red one runs again once."""
+        before = None
+        if self._policy.baseline is not Baseline.OFF:
+            before = await self._baseline(gate, attempt.base, in_place=False)
+        allowed = self._prover.allowed(attempt)
+        flaky = frozenset(before.flaky if before else ())
+        strict = self._policy.baseline is not Baseline.TOLERANT
+        measure = Measure(
+            before=before,
+            strict=strict,
+            flaky=flaky,
+            may_vanish=lambda test: any(test_is_in(test, path) for path in allowed),
+        )
+        tree = Tree(attempt.tree) if gate.clean else None
+        run = self._ran.pop(gate.name, None) or await self._run(gate, "claim", tree)
+        finding = weigh(run, measure)
+        wavering: frozenset[str] = frozenset()
+        if not finding.green and run.exit_code is not None:
+            again = await self._run(gate, "again", tree)
+            second = weigh(again, measure)
+            if second.green and not strict:
+                wavering = differing(run, again) or frozenset({gate.name})
+            if second.green == finding.green or wavering:
+                run, finding = again, second
+        run = self._startable(gate, run, attempt.changes or {})
+        if not run.started:
+            finding = weigh(run, measure)
+        result = GateResult(
+            name=gate.name,
+            passed=finding.green,
+            why=finding.why,
+            tell_agent="" if finding.green else for_agent(gate, run, finding),
+            proof=Proof.UNBROKEN if finding.green else None if run.started else Proof.UNVERIFIABLE,
+            tests=run.results.total if run.results else None,
+            failing=finding.worse[:10],
+            flaky=tuple(sorted(wavering)),
+            duration_s=round(run.duration_s, 3),
+            log=run.log,
+        )
+        self._checks.remember(gate, attempt.tree, msgspec.structs.replace(run, flaky=tuple(sorted(flaky | wavering))))
+        return Checked(gate=gate, run=run, finding=finding, before=before, result=result, flaky=flaky | wavering)
+
+    def _startable(self, gate: GateSpec, run: GateRun, changes: Mapping[str, str]) -> GateRun:
+        """Return the run as not started if it is red and a file that its command names is gone."""
+        gone = [name for name in words_of(gate.run) if changes.get(name) == _DELETED]
+        if run.green or not gone or run.trouble:
+            return run
+        return msgspec.structs.replace(run, trouble=f"{named(gone)} is gone")
+
+    def _required(self, results: list[GateResult]) -> tuple[GateResult, ...]:
+        """Refuse what is not proved, if proof is required."""
+        found = tuple(results)
+        if not self._policy.require_proof or proof_of(found) is not Proof.UNBROKEN:
+            return found
+        why = "no test fails without this change and passes with it"
+        tell = f"The checks pass, but {why}. Add a test that shows what you changed."
+        return (*found, GateResult(name="proof", passed=False, why=why, tell_agent=tell))
+
+    async def _run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
+        self._starting(gate.name)
+        self._emit(GateStarted(gate=gate.name, purpose=purpose))
+        run = await self._checks.run(gate, purpose, tree)
+        self._emit(
+            GateEnded(
+                gate=gate.name, purpose=purpose, green=run.green, duration_s=round(run.duration_s, 3), log=run.log
+            )
+        )
+        return run

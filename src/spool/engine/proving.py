@@ -1,0 +1,140 @@
+"""Finds out in fresh checkouts what edited tests hide, and what new tests show."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from spool.domain.gates.deciding_files import decides, is_named
+from spool.domain.gates.values import GatePolicy, GateResult, GateRun, GateSpec, Proof
+from spool.domain.gates.weighing import Finding, ids, named
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """A recorded tree to check out, with some of its paths as they are in another one."""
+
+    name: str
+    other: str = ""
+    paths: tuple[str, ...] = ()
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """The work that is claimed: from one tree to another."""
+
+    base: str
+    tree: str
+    changes: Mapping[str, str] | None
+    """The paths that differ; None without git."""
+    named: str = ""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate after a claim."""
+
+    gate: GateSpec
+    run: GateRun
+    finding: Finding
+    before: GateRun | None
+    result: GateResult
+    flaky: frozenset[str] = _NOTHING
+
+
+Run = Callable[[GateSpec, str, Tree | None], Awaitable[GateRun]]
+
+
+class Prover:
+    """Repeats gates in checkouts that mix the old tests with the new source, and the new tests with the old source."""
+
+    def __init__(self, run: Run, policy: GatePolicy, commands: tuple[str, ...]) -> None:
+        self._run = run
+        self._policy = policy
+        self._commands = commands
+
+    def allowed(self, attempt: Attempt) -> list[str]:
+        """Return the changed paths that a person allowed to change."""
+        return [path for path in attempt.changes or () if self._may_change(path, attempt.named)]
+
+    async def prove(self, checked: Checked, attempt: Attempt) -> GateResult:
+        """Return a green gate's result: refused, unbroken or proved."""
+        if attempt.changes is None:
+            shown = checked.finding.turned_green or bool(checked.finding.fixed)
+            return _proved(checked, checked.finding.fixed) if shown else checked.result
+        deciding = tuple(path for path in attempt.changes if decides(path, self._commands))
+        edited = tuple(path for path in deciding if not self._may_change(path, attempt.named))
+        old = None
+        if edited:
+            old = await self._run(checked.gate, "replay", Tree(attempt.tree, attempt.base, edited))
+            if refused := await self._refused(checked, attempt, old, edited):
+                return refused
+        fixed = [name for name in checked.finding.fixed if old is None or name in passed(old)]
+        if fixed or (checked.finding.turned_green and (old is None or old.exit_code == 0)):
+            return _proved(checked, tuple(fixed))
+        if checked.result.flaky or not deciding:
+            return checked.result
+        return await self._shown(checked, attempt, deciding)
+
+    async def _refused(
+        self, checked: Checked, attempt: Attempt, old: GateRun, edited: tuple[str, ...]
+    ) -> GateResult | None:
+        """Refuse if a test passes only because tests, or what decides about them, were edited."""
+        bad = self._hidden(checked, old)
+        if not bad:
+            return None
+        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        why = f"{bad} only with the edited {named(edited)}"
+        tell = (
+            f"You edited {named(edited)}. With these files as they were, and your other changes, {bad} no longer. "
+            "Restore them, and make the old tests pass."
+        )
+        if not here.green:
+            why = f"{named(edited)} changed, and `{checked.gate.run}` cannot be repeated in a fresh checkout"
+            tell = f"{why}. Restore these files; they decide about the tests."
+        return msgspec.structs.replace(
+            checked.result,
+            passed=False,
+            why=why,
+            tell_agent=tell,
+            proof=None,
+            failing=tuple(sorted(passed(checked.run) - passed(old)))[:10],
+        )
+
+    def _hidden(self, checked: Checked, old: GateRun) -> str:
+        """Return which old tests pass now and not in the replay, or whether the gate as a whole does; empty if none."""
+        if checked.run.results is None:
+            return "" if old.exit_code == 0 else f"`{checked.gate.run}` passes"
+        before = checked.before.results if checked.before else None
+        known = ids(before.tests) if before else passed(checked.run)
+        lost = sorted((passed(checked.run) & known) - passed(old) - checked.flaky)
+        return f"{named(lost)} {'passes' if len(lost) == 1 else 'pass'}" if lost else ""
+
+    async def _shown(self, checked: Checked, attempt: Attempt, deciding: tuple[str, ...]) -> GateResult:
+        """Prove by tests that fail on the old source and pass on the new one, both in fresh checkouts."""
+        without = await self._run(checked.gate, "proof", Tree(attempt.base, attempt.tree, deciding))
+        if without.green or not without.started:
+            return checked.result
+        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        if checked.run.results is None:
+            return _proved(checked, ()) if here.green and without.exit_code else checked.result
+        shown = (passed(checked.run) & passed(here)) - passed(without) - checked.flaky
+        return _proved(checked, tuple(sorted(shown))) if shown else checked.result
+
+    def _may_change(self, path: str, texts: str) -> bool:
+        return is_named(path, texts) or any(_covers(allowed, path) for allowed in self._policy.allow_change)
+
+
+def passed(run: GateRun) -> frozenset[str]:
+    """Return the tests that pass in a run; none if the run says nothing about tests."""
+    return ids(run.results.passed) if run.results else _NOTHING
+
+
+def _covers(allowed: str, path: str) -> bool:
+    allowed = allowed.removeprefix("./").rstrip("/")
+    return path == allowed or path.startswith(f"{allowed}/") or fnmatchcase(path, allowed)
+
+
+def _proved(checked: Checked, by: tuple[str, ...]) -> GateResult:
+    if checked.result.flaky:  # what wavers proves nothing
+        return checked.result
+    return msgspec.structs.replace(checked.result, proof=Proof.PROVED, proved_by=by[:10])

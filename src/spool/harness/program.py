@@ -1,0 +1,67 @@
+"""A harness as data: the command line of one agent CLI, word by word, and its decoder."""
+
+import re
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from spool.domain.carried import carried
+from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.engine.ports import Decoder
+
+_MARK = re.compile(r"\{(prompt_file|directory|model|session|side_file)\}")
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """The words of a command line, added in this order; each part only where the request asks for it.
+
+    `{prompt_file}`, `{directory}`, `{model}`, `{session}` and `{side_file}` may appear anywhere in them.
+    """
+
+    name: str
+    install: str
+    argv: tuple[str, ...]
+    side: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    allow_all: tuple[str, ...] = ()
+    resume: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    root_env: Mapping[str, str] = {}
+    """Variables for a root user who allows all tools."""
+    stdin: Stdin = Stdin.PROMPT
+    decoder: Callable[[], Decoder]
+    json: bool = True
+    cost: bool = False
+    question_tool: str = ""
+    leavings: tuple[str, ...] = ()
+
+    @property
+    def traits(self) -> Traits:
+        """Its features: what it has no words for, it cannot do."""
+        able = {name: bool(getattr(self, name)) for name in ("model", "allow_all", "resume")}
+        return Traits(program=self.argv[0], **{**carried(self, Traits), **able})
+
+    def invoke(self, request: AgentRequest) -> Invocation:
+        """Return the command, with its marks filled in."""
+        values = {
+            "prompt_file": request.prompt_path,
+            "directory": request.directory,
+            "model": request.model or "",
+            "session": request.session,
+            "side_file": request.side_path,
+        }
+        words = [
+            *self.argv,
+            *(self.side if request.side_path else ()),
+            *(self.model if request.model else ()),
+            *(self.allow_all if request.allow_all else ()),
+            *(self.resume if request.session else ()),
+            *self.last,
+        ]
+        return Invocation(
+            argv=tuple(_MARK.sub(lambda mark: values[mark[1]], word) for word in words),
+            stdin=self.stdin,
+            env={**self.env, **(self.root_env if request.allow_all and request.is_root else {})},
+            side_file=request.side_path if self.side else "",
+        )

@@ -1,0 +1,1 @@
+"""Runs gates: their commands, the trees they run on, and what is remembered of them."""

@@ -1,0 +1,134 @@
+"""Runs a gate's command like an agent: supervised, its output in a file with a cap, its descendants swept."""
+
+import asyncio
+import itertools
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.gates.values import GateRun, GateSpec
+from spool.domain.gates.words import last_lines
+from spool.domain.text import one_line
+from spool.engine.proving import Tree
+from spool.errors import AgentHostError
+from spool.host.agents.agent_host import AgentHost
+from spool.host.gates.gate_memory import GateMemory
+from spool.host.gates.recorded_trees import RecordedTrees
+from spool.host.gates.report import Report, end_of
+
+_TICK_S = 0.25
+_OUTPUT_LIMIT = 1 << 30
+_TAIL_READ = 1 << 16
+_NOT_RUN = (126, 127)
+"""The shell's exit codes for a command that cannot be executed, or found."""
+_MODULE = re.compile(r"(?:^|\s)-m\s+([\w.]+)")
+
+
+class GateHost:
+    """Implements the engine's `Checks`."""
+
+    def __init__(
+        self, agents: AgentHost, trees: RecordedTrees | None, memory: GateMemory, *, directory: Path, logs: Path
+    ) -> None:
+        self._agents = agents
+        self._trees = trees
+        self._directory = directory
+        self._logs = logs
+        self._numbers = itertools.count(len(list(logs.glob("gate-*.log"))) + 1)
+        self.recall = memory.recall
+        self.remember = memory.remember
+
+    async def tree(self) -> str:
+        """Record the working tree and return its name; empty without git."""
+        return await self._trees.record() if self._trees else ""
+
+    async def keep(self, tree: str) -> bool:
+        """Protect a recorded tree; return whether it exists."""
+        return await self._trees.keep(tree) if self._trees and tree else False
+
+    async def changes(self, before: str, after: str) -> dict[str, str]:
+        """Return the paths that differ between two trees."""
+        return await self._trees.changes(before, after) if self._trees else {}
+
+    async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
+        """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
+        if tree is None or self._trees is None:
+            return await self._in_place(gate, purpose)
+        async with self._trees.checkout(tree, gate.share) as folder:
+            inside = folder / self._directory.relative_to(self._trees.top)
+            env = {"PYTHONPATH": _python_path(inside)}
+            if gate.setup:
+                ready = await self._run(gate, gate.setup, f"{purpose}-setup", inside, env)
+                if ready.exit_code != 0:
+                    return ready
+            return await self._run(gate, gate.run, purpose, inside, env)
+
+    async def _in_place(self, gate: GateSpec, purpose: str) -> GateRun:
+        before = await self.tree()
+        run = await self._run(gate, gate.run, purpose, self._directory, {})
+        if self._trees is None:
+            return run
+        touched = [path for path, how in (await self.changes(before, await self.tree())).items() if how != "A"]
+        return run if not touched else msgspec.structs.replace(run, changed=await self._trees.tracked(touched))
+
+    async def _run(self, gate: GateSpec, command: str, purpose: str, folder: Path, env: Mapping[str, str]) -> GateRun:
+        name = re.sub(r"[^\w.-]+", "-", gate.name)[:40]
+        log = self._logs / f"gate-{next(self._numbers):04d}-{name}-{purpose}.log"
+        report = Report(gate, folder)
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="spool-results-") as scratch:
+            added = {**env, **report.environment(scratch, {**os.environ, **env}), "SPOOL_GATE": gate.name}
+            try:
+                code = await self._wait(command, folder, log, added, gate.timeout)
+            except AgentHostError as error:
+                return GateRun(trouble=str(error), log=str(log))
+            results = await asyncio.to_thread(report.read, scratch, log)
+        tail = last_lines(end_of(log, _TAIL_READ).decode("utf-8", "replace"))
+        return GateRun(
+            exit_code=code,
+            trouble=_trouble(command, code, tail),
+            duration_s=time.monotonic() - started,
+            log=str(log),
+            tail=tail,
+            results=results,
+        )
+
+    async def _wait(
+        self, command: str, folder: Path, log: Path, env: Mapping[str, str], timeout_s: float
+    ) -> int | None:
+        """Return the exit code; None if the command was stopped for its time or its output."""
+        wake = asyncio.Event()
+        ended_by_us = False
+        give_up_at = time.monotonic() + timeout_s if timeout_s else float("inf")
+        argv = ("/bin/sh", "-c", command)  # the user's command line, verbatim
+        async with self._agents.start_check(argv, directory=folder, log=log, env=env, wake=wake.set) as process:
+            while not process.exited:
+                wake.clear()
+                if time.monotonic() >= give_up_at or process.bytes_seen > _OUTPUT_LIMIT:
+                    ended_by_us = True
+                    process.kill()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(wake.wait(), _TICK_S)
+            return None if ended_by_us else process.exit_code
+
+
+def _python_path(folder: Path) -> str:
+    """Return where Python finds the checkout's own modules before those of an editable install."""
+    own = [str(path) for path in (folder / "src", folder) if path.is_dir()]
+    return ":".join([*own, *filter(None, [os.environ.get("PYTHONPATH", "")])])
+
+
+def _trouble(command: str, code: int | None, tail: str) -> str:
+    """Return why a command could not be started; empty if it was."""
+    last = one_line(tail.rpartition("\n")[2], 200)
+    if code in _NOT_RUN:
+        return last or "command not found"
+    module = _MODULE.search(command)
+    missing = f"No module named {module[1]}" if module else ""
+    return missing if code and missing and missing in last.replace("'", "") else ""

@@ -1,0 +1,66 @@
+"""Remembers gate runs and a change's boxes in the user's state directory, out of reach of an agent in the tree."""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.gates.boxes import Ledger
+from spool.domain.gates.values import GateRun, GateSpec
+from spool.errors import SpoolError
+from spool.host.state.files import make_folder, replace_file
+from spool.host.state.places import user_state
+from spool.host.state.records import exactly, restored
+
+_RUNS_KEPT = 50
+
+
+class GateMemory:
+    """What is remembered for one loop."""
+
+    def __init__(self, state: str) -> None:
+        key = hashlib.sha256(os.fsencode(Path(state).resolve())).hexdigest()[:16]
+        self._folder = user_state() / "gates" / key
+
+    def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
+        """Return the run of a gate on a tree, if it is remembered."""
+        with suppress(OSError, ValueError):
+            return restored(self._path(gate, tree).read_bytes(), GateRun)
+        return None
+
+    def remember(self, gate: GateSpec, tree: str, run: GateRun) -> None:
+        """Remember the run of a gate on a tree; the oldest are forgotten."""
+        if not tree:
+            return
+        make_folder(self._folder)
+        replace_file(self._path(gate, tree), exactly(run))
+        runs = sorted(self._folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime)
+        for path in runs[:-_RUNS_KEPT]:
+            path.unlink(missing_ok=True)
+
+    def ledger(self) -> Ledger:
+        """Return the boxes as a person left them; empty before the first agent."""
+        path = self._folder / "ledger.json"
+        try:
+            return restored(path.read_bytes(), Ledger)
+        except (FileNotFoundError, NotADirectoryError):
+            return Ledger()
+        except (OSError, ValueError) as error:
+            raise SpoolError(
+                f"{path} cannot be read: {error}", hint="remove it to start with the list as it is"
+            ) from None
+
+    def keep_ledger(self, ledger: Ledger) -> None:
+        """Save the boxes."""
+        make_folder(self._folder)
+        replace_file(self._folder / "ledger.json", exactly(ledger))
+
+    def start_fresh(self) -> None:
+        """Forget the boxes: the list as it is now is the person's."""
+        (self._folder / "ledger.json").unlink(missing_ok=True)
+
+    def _path(self, gate: GateSpec, tree: str) -> Path:
+        key = hashlib.sha256(tree.encode() + b"\0" + msgspec.json.encode(gate)).hexdigest()[:24]
+        return self._folder / f"run-{key}.json"

@@ -1,0 +1,66 @@
+"""Asks test runners for results of single tests, and reads what they wrote."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import spool
+from spool.domain.gates.values import GateSpec
+from spool.domain.results import junit, readers
+from spool.domain.results.model import Results
+from spool.domain.results.reader import Place
+from spool.errors import ResultsError
+
+_REPORTERS = str(Path(spool.__file__).parent / "reporters")
+_LOG_READ = 16 << 20
+_NONE = "none"
+_UNREADABLE = Results(complete=False)
+
+
+class Report:
+    """The results of one run of a gate."""
+
+    def __init__(self, gate: GateSpec, folder: Path) -> None:
+        self._wanted = gate.results
+        self._file = None if gate.results in (_NONE, readers.AUTO, *readers.NAMES) else folder / gate.results
+        self._before = _stamp(self._file)
+
+    def environment(self, scratch: str, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that make test runners report into a scratch folder."""
+        if self._file or self._wanted == _NONE:
+            return {}
+        return readers.environment(Place(scratch=scratch, reporters=_REPORTERS), inherited, self._wanted)
+
+    def read(self, scratch: str, log: Path) -> Results | None:
+        """Return the results that this run wrote; incomplete if they cannot be read."""
+        if self._wanted == _NONE:
+            return None
+        try:
+            if self._file:
+                return self._read_file(self._file)
+            files = {path.name: path.read_bytes() for path in Path(scratch).iterdir() if path.is_file()}
+            return readers.read(files, end_of(log, _LOG_READ), self._wanted)
+        except (ResultsError, OSError):
+            return _UNREADABLE
+
+    def _read_file(self, path: Path) -> Results:
+        """Return the results in a file of the project; one that an earlier run wrote does not count."""
+        if _stamp(path) == self._before:
+            return _UNREADABLE
+        return junit.read(path.read_bytes()) or _UNREADABLE
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = path.stat() if path else None
+        return (found.st_ino, found.st_mtime_ns) if found else None
+    return None
+
+
+def end_of(log: Path, limit: int) -> bytes:
+    """Return the end of a file, up to a number of bytes."""
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
+        return file.read(limit)
+    return b""

@@ -1,0 +1,1 @@
+"""Claims of done to judge: projects, scripted agents and the verdict that the documented rules give."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from tests.faults.machine import (
     end,
     fake_agent,
     marked,
+    need,
     nobody_left,
     process_state,
     running,
@@ -26,7 +29,9 @@ from tests.faults.machine import (
     without_control_groups,
 )
 from tests.faults.test_supervisor import FAMILY
-from tests.support import Scratch
+from tests.support import CHANGE, Scratch
+
+ISOLATED = {"SPOOL_ISOLATE_PROCESSES": "true"}
 
 
 def kill_at_once(runner: int, *others: int) -> None:
@@ -83,7 +88,7 @@ def test_the_next_run_ends_what_is_left_when_the_guard_dies_too(scratch: Scratch
 def test_without_a_control_group_the_agent_itself_is_gone(scratch: Scratch) -> None:
     """Its detached children may stay; docs/reliability.md names this limit."""
     fake_agent(scratch, FAMILY)
-    argv = without_control_groups(scratch.argv("ralph", "Work", "--change", "002-01_add-ralph-loop"))
+    argv = without_control_groups(scratch.argv("ralph", "Work", "--change", CHANGE))
     with running(scratch, argv=argv) as runner:
         agent = int(told(scratch, "ready"))
         assert not any("cgroup.kill" in words for words in marked(scratch).values())
@@ -91,6 +96,65 @@ def test_without_a_control_group_the_agent_itself_is_gone(scratch: Scratch) -> N
         wait_until(lambda: not runs(agent), "the agent to die with its supervisor")
     for pid in agents(scratch):
         end(pid)
+
+
+def test_nobody_is_left_in_a_pid_namespace(scratch: Scratch) -> None:
+    fake_agent(scratch, FAMILY)
+    argv = without_control_groups(scratch.argv("ralph", "Work", "--change", CHANGE))
+    with running(scratch, argv=argv, env=ISOLATED) as runner:
+        told(scratch, "ready")
+        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        kill_at_once(runner.pid)
+        nobody_left(scratch, 30)
+
+
+def as_nobody(scratch: Scratch) -> list[str]:
+    """Return the start of a command line that runs as a user without rights, in a project of that user."""
+    if os.geteuid() != 0:
+        return []
+    for folder in scratch.root.parents[:4]:
+        folder.chmod(folder.stat().st_mode | 0o055)
+    for path in (scratch.root.parent, *scratch.root.parent.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    return [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "code", "outcome", "words"),
+    [
+        (f"echo '{PROMISE}'", 0, "completed", ""),
+        ("exit 3", 3, "harness error", "exited with code 3"),
+        ("kill -TERM $$", 3, "harness error", "was killed by SIGTERM"),
+    ],
+)
+@pytest.mark.parametrize("rights", ["root", "nobody"])
+def test_an_agent_in_a_pid_namespace_ends_as_it_would_outside(
+    scratch: Scratch, agent: str, code: int, outcome: str, words: str, rights: str
+) -> None:
+    shell_agent(scratch, f"echo $$ > $HOME/pid; {agent}")
+    before = as_nobody(scratch) if rights == "nobody" else []
+    argv = [*before, *scratch.argv("ralph", "Work", "--max-iterations", "1", "--change", CHANGE)]
+    with running(scratch, argv=argv, env=ISOLATED, stderr=subprocess.PIPE) as runner:
+        errors = runner.communicate(timeout=60)[1].decode()
+        if "a new pid namespace" in errors:
+            pytest.skip(f"not allowed here: {errors}")
+    assert runner.returncode == code, errors
+    assert told(scratch, "pid") == "2\n"
+    (record,) = scratch.history()
+    assert (record["outcome"], record["reason"]) == (outcome, words)
+
+
+def test_an_agent_in_a_pid_namespace_is_asked_to_stop(scratch: Scratch) -> None:
+    fake_agent(
+        scratch,
+        "signal.signal(signal.SIGINT, lambda *_: (tell('asked'), os._exit(0)))\ntell('ready')\ntime.sleep(1000)",
+    )
+    with running(scratch, "Work", env=ISOLATED) as runner:
+        told(scratch, "ready")
+        runner.terminate()
+        assert runner.wait(60) == 130
+    told(scratch, "asked")
+    invariants.complete(scratch)
 
 
 @pytest.mark.usefixtures("groups_allowed")

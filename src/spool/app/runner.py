@@ -129,6 +129,7 @@ class _Run:
             directory=Path(self._spec.root),
             logs=folder.logs,
             environment=self._environment(),
+            isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
         observers = [*observe(self._spec), *plugged_in(self._spec)]

@@ -42,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
+    isolate_processes: bool = False
+    """Whether agents run in a pid namespace (Linux): none of their processes outlives a run that is killed."""
     agent_memory: int = 0
     """Memory in bytes that an agent and its descendants may use together, also written `4G`."""
     terminal: str | tuple[str, ...] = ""

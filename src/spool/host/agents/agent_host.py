@@ -94,11 +94,18 @@ class AgentHost:
     """The runner's connection to the supervisor."""
 
     def __init__(
-        self, supervision: Supervision, *, directory: Path, logs: Path, environment: Mapping[str, str]
+        self,
+        supervision: Supervision,
+        *,
+        directory: Path,
+        logs: Path,
+        environment: Mapping[str, str],
+        isolated: bool = False,
     ) -> None:
         self._supervisor, self._line, self._group = supervision
         self._directory = directory
         self._logs = logs
+        self._isolated = isolated
         self._environment = dict(environment)
         self._decode = msgspec.json.Decoder(Report)
         self._inbox = b""
@@ -155,7 +162,7 @@ class AgentHost:
             self._directory,
             (stdin, output, errors),
         )
-        spawn.memory_limit = memory_limit
+        spawn.memory_limit, spawn.isolated = memory_limit, self._isolated
         async with self._running(spawn, output, errors, wake, side_file=invocation.side_file) as agent:
             yield agent
 

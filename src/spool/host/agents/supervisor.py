@@ -48,6 +48,8 @@ class Spawn(msgspec.Struct, tag="spawn"):
     stdout: bytes
     stderr: bytes
     memory_limit: int = 0
+    isolated: bool = False
+    """Whether to start it in a pid namespace."""
 
 
 class Order(msgspec.Struct, tag="order"):
@@ -251,6 +253,10 @@ def _start(spawn: Spawn, group: ControlGroup | None) -> int:
             if group is not None:
                 with suppress(OSError):  # then signals alone end it
                     group.enter()
+            if spawn.isolated:
+                from spool.host.agents.pid_namespace import enter
+
+                enter(report)
             _become(spawn)
         except OSError as error:
             what = os.fsdecode(error.filename or spawn.argv[0])

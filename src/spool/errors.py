@@ -14,6 +14,9 @@ class Hint(StrEnum):
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    OWN_SETTINGS = "own_settings"
+    PRICES = "prices"
+    LIMIT_TIME = "limit_time"
     GATES = "gates"
 
 

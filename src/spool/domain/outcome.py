@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.budget import Exceeded
 from spool.domain.promise import Claim, PromiseReading
 from spool.domain.sizes import sized
 from spool.domain.stream import ErrorKind, Failure, Usage
@@ -26,6 +27,7 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "interrupted"
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
+    OVER_BUDGET = "over budget"
 
 
 class StopCause(StrEnum):
@@ -37,6 +39,7 @@ class StopCause(StrEnum):
     OUTPUT = "output"
     MEMORY = "memory"
     PROMISED = "promised"
+    BUDGET = "budget"
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +51,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stopped_by: str = ""
     """The source of a person's request."""
     memory_limit: int = 0
+    exceeded: Exceeded | None = None
+    """The budget that was used up while the agent ran, if it was stopped for that."""
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
@@ -79,6 +84,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     note: str = ""
     refused: Refusal | None = None
+    exceeded: Exceeded | None = None
 
     @property
     def is_error(self) -> bool:
@@ -106,6 +112,13 @@ _STOPPED = {
 
 def classify(facts: Facts) -> Outcome:
     """Return the outcome of the facts. The exit code is least reliable, so it is checked last."""
+    if facts.exceeded is not None:
+        return Outcome(
+            kind=OutcomeKind.OVER_BUDGET,
+            reason=facts.exceeded.reason,
+            exit_code=facts.exit_code,
+            exceeded=facts.exceeded,
+        )
     if facts.stopped in (StopCause.WALL, StopCause.IDLE) and facts.rate_limited_retry_s is not None:
         waited = Failure(message="was still waiting for a rate limit", retry_after_s=facts.rate_limited_retry_s)
         return _rate_limited(facts, waited)

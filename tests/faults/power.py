@@ -92,10 +92,12 @@ class PowerlessDisk:
                 found.update(step.names)
             yield _reachable(found, {**data, **dict(chosen)}, str(self.root))
 
-    def _inside(self, path: object) -> str | None:
+    def _inside(self, path: object, folder: object = None) -> str | None:
+        """Return a path below the root, which may be relative to an open folder; None for any other."""
         if isinstance(path, int):
             return None
-        text = os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]
+        base = Path.cwd() if folder is None else Path(f"/proc/self/fd/{folder}").readlink()
+        text = os.path.abspath(base / os.fsdecode(path))  # type: ignore[arg-type]
         return text if text.startswith(str(self.root) + os.sep) or text == str(self.root) else None
 
     def _named(self, *names: tuple[str | None, int | None]) -> None:
@@ -108,7 +110,7 @@ class PowerlessDisk:
                 self._live[name] = inode
 
     def _opened(self, real: Callable[..., int], path: object, flags: int, *rest: object, **more: object) -> int:
-        name = self._inside(path)
+        name = self._inside(path, more.get("dir_fd"))
         new = name is not None and not os.path.lexists(name)
         descriptor = real(path, flags, *rest, **more)
         if name is not None and new:
@@ -139,7 +141,7 @@ class PowerlessDisk:
 
     def _renamed(self, real: Callable[..., None], old: object, new: object, **more: object) -> None:
         real(old, new, **more)
-        source, target = self._inside(old), self._inside(new)
+        source, target = self._inside(old, more.get("src_dir_fd")), self._inside(new, more.get("dst_dir_fd"))
         if source is None or target is None:
             return
         moved = {name: inode for name, inode in self._live.items() if name.startswith(source + os.sep)}
@@ -149,18 +151,18 @@ class PowerlessDisk:
 
     def _linked(self, real: Callable[..., None], old: object, new: object, **more: object) -> None:
         real(old, new, **more)
-        source, target = self._inside(old), self._inside(new)
+        source, target = self._inside(old, more.get("src_dir_fd")), self._inside(new, more.get("dst_dir_fd"))
         if source is not None:
             self._named((target, self._live[source]))
 
     def _unlinked(self, real: Callable[..., None], path: object, **more: object) -> None:
         real(path, **more)
-        if (name := self._inside(path)) is not None:
+        if (name := self._inside(path, more.get("dir_fd"))) is not None:
             self._named((name, None))
 
     def _made(self, real: Callable[..., None], path: object, *rest: object, **more: object) -> None:
         real(path, *rest, **more)
-        if (name := self._inside(path)) is not None:
+        if (name := self._inside(path, more.get("dir_fd"))) is not None:
             self._named((name, FOLDER))
 
 

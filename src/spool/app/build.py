@@ -115,6 +115,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
             idle_s=settings.idle_timeout or None,
             promise_grace_s=settings.promise_grace,
             output_bytes=settings.output_limit_mb << 20,
+            memory_bytes=settings.agent_memory,
         ),
     )
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -40,7 +39,7 @@ from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
-from spool.host.agents.supervisor import fork_supervisor
+from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
@@ -74,9 +73,9 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     if spec.door is Door.RUN:
         require_stories(change)
     require_file(harness, Path(spec.root))
-    supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:  # closed even if the run fails before it has an agent
+        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
 
 
 @dataclass
@@ -87,8 +86,7 @@ class _Run:
     _project: Project
     _change: Change
     _harness: Harness
-    _supervisor: int
-    _line: socket.socket
+    _supervision: Supervision
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
@@ -148,11 +146,11 @@ class _Run:
         state = msgspec.structs.replace(state, journal_offset=journal.offset)
         folder.link()
         host = AgentHost(
-            self._supervisor,
-            self._line,
+            self._supervision,
             directory=Path(self._spec.root),
             logs=folder.logs,
             environment=self._environment(),
+            isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
         observers = [*observe(self._spec), *plugged_in(self._spec)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spool.cli.options import Duration, option
+from spool.cli.options import Duration, Size, option
 from spool.cli.target import complete_change, complete_harness
 from spool.errors import UsageError
 
@@ -94,7 +94,7 @@ GATE_OPTIONS = (
     ),
     _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
-TIME_OPTIONS = (
+AGENT_LIMIT_OPTIONS = (
     _limits(
         "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
     ),
@@ -102,6 +102,11 @@ TIME_OPTIONS = (
         "--idle-timeout",
         type=Duration(),
         help="Stop an agent that is silent this long; 0 disables.  [default: 30m]",
+    ),
+    _limits(
+        "--agent-memory",
+        type=Size(),
+        help="Stop an agent that uses more memory than this, like 4G; 0 disables.  [default: 0]",
     ),
 )
 START_OPTIONS = (

@@ -82,6 +82,21 @@ class Duration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class Size(click.ParamType[int]):
+    """Bytes, or `512M`, `4G`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse a size into bytes."""
+        from spool.domain.sizes import size
+
+        try:
+            return size(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 def option(group: str) -> Callable[..., Callable[[_Function], _Function]]:
     """Return a decorator like `click.option` for options of one group."""
 

@@ -40,7 +40,7 @@ _EXAMPLES = (
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
 @STALL_OPTION
-@shared.together(BUDGET_OPTIONS, shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
+@shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @shared.INCLUDE_DIRTY
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)

@@ -7,6 +7,7 @@ import msgspec
 
 from spool.domain.budget import Exceeded
 from spool.domain.promise import Claim, PromiseReading
+from spool.domain.sizes import sized
 from spool.domain.stream import ErrorKind, Failure, Usage
 from spool.domain.text import one_line
 from spool.errors import Hint
@@ -25,6 +26,7 @@ class OutcomeKind(StrEnum):
     PERMISSION_DENIED = "permission denied"
     INTERRUPTED = "interrupted"
     OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
     OVER_BUDGET = "over budget"
 
 
@@ -35,6 +37,7 @@ class StopCause(StrEnum):
     WALL = "wall"
     IDLE = "idle"
     OUTPUT = "output"
+    MEMORY = "memory"
     PROMISED = "promised"
     BUDGET = "budget"
 
@@ -47,6 +50,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopCause | None = None
     stopped_by: str = ""
     """The source of a person's request."""
+    memory_limit: int = 0
     exceeded: Exceeded | None = None
     """The budget that was used up while the agent ran, if it was stopped for that."""
     failure: Failure | None = None
@@ -98,6 +102,7 @@ _ERRORS = {
     OutcomeKind.IDLE,
     OutcomeKind.PERMISSION_DENIED,
     OutcomeKind.OUTPUT_LIMIT,
+    OutcomeKind.MEMORY_LIMIT,
 }
 
 _STOPPED = {
@@ -105,6 +110,7 @@ _STOPPED = {
     StopCause.WALL: (OutcomeKind.TIMEOUT, "ran longer than the iteration timeout"),
     StopCause.IDLE: (OutcomeKind.IDLE, "printed nothing for the idle timeout"),
     StopCause.OUTPUT: (OutcomeKind.OUTPUT_LIMIT, "printed more than the output limit"),
+    StopCause.MEMORY: (OutcomeKind.MEMORY_LIMIT, "used more than the memory limit"),
 }
 
 
@@ -124,6 +130,8 @@ def classify(facts: Facts) -> Outcome:
         kind, reason = _STOPPED[facts.stopped]
         if facts.stopped is StopCause.PERSON and facts.stopped_by:
             reason = stopped_words(facts.stopped_by)
+        if facts.stopped is StopCause.MEMORY:
+            reason = f"used more than {sized(facts.memory_limit)} of memory"
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)

@@ -113,6 +113,7 @@ class FakeAgent:
 
     exited = True
     truncated = False
+    over_memory = False
     left: tuple[int, ...] = ()
 
     def __init__(self, said: Said) -> None:
@@ -159,6 +160,7 @@ class FakeAgents:
         *,
         iteration: int,  # noqa: ARG002 - the protocol's signature
         prompt: str,
+        memory_limit: int,  # noqa: ARG002 - the protocol's signature
         wake: Callable[[], None],  # noqa: ARG002 - the protocol's signature
     ) -> AsyncIterator[FakeAgent]:
         """Start the next agent."""

@@ -9,11 +9,11 @@ import msgspec
 
 from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.loop_options import (
+    AGENT_LIMIT_OPTIONS,
     AGENT_OPTIONS,
     GATE_OPTIONS,
     INCLUDE_DIRTY,
     LOCATE_OPTIONS,
-    TIME_OPTIONS,
     given_gates,
     harness_option,
     together,
@@ -60,7 +60,7 @@ _LIMIT_OPTIONS = (
         help="Stop after N iterations without progress; 0 disables.  [default: 3; with --done manual, 0]",
     ),
     *BUDGET_OPTIONS,
-    *TIME_OPTIONS,
+    *AGENT_LIMIT_OPTIONS,
 )
 
 

@@ -4,8 +4,9 @@
 the git common directory, so that the folder can be restored after an agent's `git clean -fdx`.
 """
 
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,10 +180,14 @@ class StateFolder:
             return None
         aside = self.path / "earlier" / label
         make_folder(aside)
+        if self._mirror is not None:
+            for name in names:
+                (self._mirror / name).unlink(missing_ok=True)
+            files.sync_folder(self._mirror)
+        # The state first, and each step durably: after a power cut, no state may stand without its history.
         for name in names:
             (self.path / name).rename(aside / name)
-            if self._mirror is not None:
-                (self._mirror / name).unlink(missing_ok=True)
+            files.sync_folder(self.path)
         return aside
 
     def context(self) -> str:
@@ -192,14 +197,13 @@ class StateFolder:
         return ""
 
     def add_context(self, text: str) -> None:
-        """Append to the context in one write, so that no reader sees half of it."""
-        self.prepare()
-        self._write_context(text.rstrip("\n") + "\n", os.O_APPEND)
+        """Append to the context; no reader sees half of it, and no two writers lose each other's text."""
+        note = text.rstrip("\n") + "\n"
+        self._change_context(lambda old: old + note.encode("utf-8", "surrogateescape"))
 
     def clear_context(self) -> None:
         """Empty the context."""
-        self.prepare()
-        self._write_context("", os.O_TRUNC)
+        self._change_context(lambda _: b"")
 
     def mark_done(self) -> None:
         """Mark the work as done, for a running loop to find."""
@@ -214,11 +218,14 @@ class StateFolder:
         """Remove the mark, before a new run."""
         (self.path / _DONE).unlink(missing_ok=True)
 
-    def _write_context(self, text: str, how: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | how
-        with files.naming(self._context), files.opened(self._context, flags) as descriptor:
-            files.write_all(descriptor, text.encode("utf-8", "surrogateescape"))
-            os.fsync(descriptor)
+    def _change_context(self, change: Callable[[bytes], bytes]) -> None:
+        self.prepare()
+        if self._context.is_symlink():
+            raise StateError(f"{self._context} is a link", hint="Spool does not follow links")
+        with files.naming(self._context), files.opened(self.path, os.O_RDONLY | os.O_DIRECTORY) as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            files.replace_file(self._context, change(self._context.read_bytes() if self._context.exists() else b""))
+        self.link()
 
     def _repair(self) -> None:
         """Restore the folder, or a record in it, if it was removed. Context alone may be removed."""
@@ -248,7 +255,11 @@ def _ground(root: Path) -> tuple[int, bool] | None:
 def _restore(kept: Path, lost: Path) -> None:
     if kept.exists() and not lost.exists():
         if kept.name == "state.json":
-            files.replace_file(lost, read_file(kept))
+            # The copy was not synced; what a power cut left of it may be unreadable.
+            with suppress(StateError):
+                data = read_file(kept)
+                _decoded(data, LoopState, kept)
+                files.replace_file(lost, data)
         else:
             with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost, follow_symlinks=False)

@@ -9,11 +9,12 @@ import msgspec
 from spool.app.build import find_harness
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
+from spool.app.settings import resolve_settings
 from spool.app.worktrees import known_projects
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Layer, Resolved, Settings, merge
+from spool.domain.settings import OWN, Layer, Resolved, Settings, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
@@ -94,6 +95,8 @@ def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callabl
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
     before = msgspec.structs.asdict(spec.settings)
+    mine = resolve_settings(None, {}).settings
+    before |= {name: getattr(mine, name) for name in OWN}  # what holds for all loops holds as it is now
     layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
     return msgspec.structs.replace(
         spec,

@@ -25,14 +25,16 @@ def config(as_json: bool) -> None:
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
-        tables = resolved.settings.harnesses
-        say_json({**rows, "harnesses": tables}, indent=2)
+        tables = {"prices": resolved.settings.prices, "harnesses": resolved.settings.harnesses}
+        say_json({**rows, **tables}, indent=2)
         return
     width = max(map(len, NAMES))
     shown = {name: _shown(name, value) for name, value in values.items()}
     value_width = max(map(len, shown.values()))
     for name in NAMES:
         say(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}{_note(name, untrusted)}")
+    for model, price in resolved.settings.prices.items():
+        say(f"[prices.{model}]  {json_text(price)}")
     for name, table in resolved.settings.harnesses.items():
         say(f"[{TABLES}.{name}]  {json_text(table)}{_note(f'{TABLES}.{name}', untrusted)}")
     say("", f"Files: {(root or Path()) / PROJECT_FILE}", f"       {user_file()}", err=True)

@@ -56,7 +56,7 @@ def _show(rows: list[AgentRow]) -> None:
     width = max(len(row.name) for row in rows)
     say(f"{'name':<{width}}  {'version':<28}  supports")
     for row in rows:
-        able = [word for word in ("model", "resume", "json", "cost") if getattr(row, word)]
+        able = [word for word in ("model", "resume", "json", "tokens", "cost") if getattr(row, word)]
         if not row.trusted:
             shown = f"{'not trusted':<28}  defined by this repository; see: spool trust"
         elif row.installed:

@@ -123,9 +123,12 @@ class Prover:
         """Return which old tests pass now and not in the replay, or whether the gate as a whole does; empty if none."""
         if checked.run.results is None:
             return "" if old.exit_code == 0 else f"`{checked.gate.run}` passes"
+        if old.results is None or not old.results.complete:
+            return f"`{checked.gate.run}` passes"
         before = checked.before.results if checked.before else None
         known = ids(before.tests) if before else passed(checked.run)
-        lost = sorted((passed(checked.run) & known) - passed(old) - checked.flaky)
+        unnamed = ids(old.results.failing) - ids(checked.run.results.failing)  # where passing tests have no name
+        lost = sorted(((passed(checked.run) & known) - passed(old) | unnamed) - checked.flaky)
         return f"{named(lost)} {'passes' if len(lost) == 1 else 'pass'}" if lost else ""
 
     async def _shown(self, checked: Checked, attempt: Attempt, deciding: tuple[str, ...]) -> GateResult:

@@ -11,6 +11,9 @@ _WORDS = {
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",
+    Hint.OWN_SETTINGS: "set it in your own config.toml; spool config shows its path",
+    Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
+    Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
     Hint.CLAUDE_AS_ROOT: (

@@ -158,7 +158,7 @@ class StoryPlan:
         self._warn(self._world.source.concerns())
         self._world.book.before_agent(found, await self._texts(found))
         stories = self._known = self._world.book.honest(found)
-        story = stories.next
+        story = stories.find(memory.unaccepted) or stories.next
         if story is None:
             return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
         if memory.story is not None and memory.story.id != story.id:
@@ -172,7 +172,8 @@ class StoryPlan:
             attempt=memory.retries + 1,
         )
         self._announce(state)
-        return msgspec.structs.replace(memory, story=state)
+        begun = story.id if self._world.keeper is not None else ""
+        return msgspec.structs.replace(memory, story=state, unaccepted=begun)
 
     async def _texts(self, stories: StoryList) -> str:
         """Return what the change says, before the first agent."""

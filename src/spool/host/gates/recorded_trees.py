@@ -13,14 +13,13 @@ from spool.errors import CommandFailed
 from spool.host.command import run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import Pins
-from spool.host.git.checkpoints.shadow import TREES
+from spool.host.git.checkpoints.shadow import GATES, TREES
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.repository import Repository, ask_git
 from spool.host.state.places import user_cache
 from spool.nofollow import make_folder
 
-OWNER = "gates-"
-"""What the owners of kept trees begin with."""
 _CHECKOUT_S = 600.0
 
 
@@ -31,8 +30,10 @@ class RecordedTrees:
         self._repository = repository
         self._recorder = recorder
         self._shadow = recorder.shadow
-        self._owner = f"{OWNER}{owner}"
+        self._owner = f"{GATES}{owner}"
         self._pins = Pins(self._shadow.git, self._shadow.git, TREES)
+        self._key = WorktreeIdentity(repository).key
+        self._heads = Pins(self._git, self._git, f"refs/spool/pin/{self._key}/")
         self._timeout_s = timeout_s
         self._opened = False
         self._ignored: list[bytes] = []
@@ -58,12 +59,22 @@ class RecordedTrees:
             await self._shadow.git("cat-file", "-e", f"{tree}^{{tree}}")
         except CommandFailed:
             return False
-        await self._shadow.secure(tree, head=await self._head(), safe=set())
-        stale = await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         if not self._opened:
-            await self._pins.release(self._owner, stale)
+            await self._pins.release(self._owner)
+            await self._heads.release(self._owner)
         self._opened = True
+        head = await self._head()
+        if head:  # what the tree borrows from HEAD must outlive an amended commit and `git gc --prune=now`
+            await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
+        await self._shadow.secure(tree, head=head, safe=set())
+        await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         return True
+
+    async def _git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
+        done = await ask_git(
+            *(os.fsdecode(word) for word in words), directory=self.top, timeout_s=self._timeout_s, stdin=stdin
+        )
+        return done.output
 
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""

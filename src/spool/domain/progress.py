@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum, auto
 
 from spool.domain import events
+from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
 from spool.domain.story import StoryList
@@ -63,6 +64,8 @@ class StoryView:
     """The number of its events."""
     since: str = ""
     """The tree of its checkpoint."""
+    proof: Proof | None = None
+    """What the gates said when they accepted it."""
     until: str = ""
     """The tree of the next story's checkpoint, once saved."""
 
@@ -111,6 +114,8 @@ class LoopProgress:
         self.ended: events.RunEnded | None = None
         self.error: events.Error | None = None
         self.waiting: events.Waiting | None = None
+        self.checking: events.GateStarted | None = None
+        self.complete: events.Complete | None = None
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
         self.charted: deque[Spent] = deque(maxlen=_CHARTED)
@@ -176,11 +181,18 @@ class LoopProgress:
                 story = self._named(event.story_id, "")
                 story.files = set(story.at_checkpoint)
             case events.StoryDone():
-                self._named(event.story_id, event.title).mark = Mark.DONE
+                story = self._named(event.story_id, event.title)
+                story.mark, story.proof = Mark.DONE, event.proof
             case events.IterationEnded():
                 self._end_iteration(event.record)
             case events.Waiting():
                 self.waiting = event
+            case events.GateStarted():
+                self.checking = event
+            case events.GateEnded():
+                self.checking = None
+            case events.Complete():
+                self.complete = event
             case events.Warned():
                 self.warnings.append(event)
             case events.StopRequested():
@@ -202,7 +214,7 @@ class LoopProgress:
         if self._heard_at is not None:  # a killed run ended with its last event
             self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
-        self.ended = self.error = self.waiting = None
+        self.ended = self.error = self.waiting = self.checking = self.complete = None
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is Mark.FAILED:
@@ -247,7 +259,7 @@ class LoopProgress:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
-        self.ended, self.ended_at, self.waiting = event, event.at, None
+        self.ended, self.ended_at, self.waiting, self.checking = event, event.at, None, None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not Mark.DONE:
@@ -260,7 +272,7 @@ class LoopProgress:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at, self.waiting = at or self._heard_at, None
+        self.ended_at, self.waiting, self.checking = at or self._heard_at, None, None
         for story in self.stories.values():
             story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
             if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:

@@ -44,7 +44,14 @@ class Tone(Enum):
     HUNK = auto()
 
 
-_TONES = {"bold green": Tone.GOOD, "bold magenta": Tone.STRONG, "dim": Tone.DIM}
+_TONES = {
+    "bold green": Tone.GOOD,
+    "bold bright_green": Tone.GOOD,
+    "green": Tone.GOOD,
+    "bold magenta": Tone.STRONG,
+    "cyan": Tone.CALL,
+    "dim": Tone.DIM,
+}
 """The tones of the narration's styles; all others are warnings here."""
 
 

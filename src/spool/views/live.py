@@ -58,6 +58,8 @@ class LiveView:
                 self._agent(said)
             case events.IterationEnded(record=record):
                 self._usage, self._running = self._usage + record.usage, Usage()
+            case events.GateStarted():
+                self._now(words.checking(event))
             case events.Waiting():
                 self._now(words.waiting(event))
             case events.StopRequested():

@@ -7,6 +7,7 @@ import msgspec
 
 from spool.app.loops import LoopReport
 from spool.domain.criteria import Criterion
+from spool.domain.gates.values import Proof
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
 from spool.domain.loop_file import LoopIteration
 from spool.domain.receipt import Receipt
@@ -118,9 +119,17 @@ def _lines(loop: LoopSummary) -> list[str]:
         ]
     else:
         lines.append(f"Runner    not running, last seen {words.moment(loop.updated_at)}")
+    lines += _proof_lines(loop)
     if loop.memory.failed_commits:
         lines.append(f"Commits   {loop.memory.failed_commits} failed")
     return [*lines, *_receipt_lines(loop)]
+
+
+def _proof_lines(loop: LoopSummary) -> list[str]:
+    """Return what the end of a finished loop rests on."""
+    if loop.status is not Status.DONE:
+        return []
+    return [f"Checked   {words.rests_on(loop.memory.proof or Proof.WORD, loop.memory.evidence)}"]
 
 
 def _receipt_lines(loop: LoopSummary) -> list[str]:
@@ -141,7 +150,7 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
     ]
     if loop.running and loop.phase is not None:
         lines.append(f"Now       {_now(loop)}")
-    return [*lines, *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
+    return [*lines, *_proof_lines(loop), *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
 
 
 def _status_line(loop: LoopSummary) -> str:
@@ -157,6 +166,8 @@ def _now(loop: LoopSummary) -> str:
     if loop.waiting_until is not None and loop.phase in (Phase.WAITING, Phase.PAUSING):
         return f"{loop.phase}, until {words.clock(loop.waiting_until)}"
     since = (datetime.now(UTC) - loop.phase_since).total_seconds() if loop.phase_since else 0.0
+    if loop.checking:
+        return f"{loop.phase}: {one_line(loop.checking, 60)}, {words.duration(max(0.0, since))}"
     return f"{loop.phase}, for {words.duration(max(0.0, since))}"
 
 
@@ -182,6 +193,13 @@ def _table(records: Sequence[IterationRecord]) -> list[str]:
     return table(head, rows, width=room(), left=("outcome",), drop=_DROPPED, notes=notes, noted="reason")
 
 
+def _claimed(record: IterationRecord) -> str:
+    """Return what became of a claim of completion: what the gates said, or that it was made."""
+    if record.proof not in (None, Proof.WORD):
+        return str(record.proof)
+    return "yes" if record.completion_found else "no"
+
+
 def _row(record: IterationRecord) -> tuple[str, ...]:
     usage = record.usage
     return (
@@ -189,7 +207,7 @@ def _row(record: IterationRecord) -> tuple[str, ...]:
         words.outcome(record),
         words.duration(record.duration_s),
         "-" if record.exit_code is None else str(record.exit_code),
-        "yes" if record.completion_found else "no",
+        _claimed(record),
         "-" if record.changed_files is None else str(record.changed_files),
         "-" if usage.tokens is None else words.tokens(usage.tokens),
         "-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}",

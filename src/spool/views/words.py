@@ -56,7 +56,8 @@ def story(
             return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
         case events.StoryDone():
             commit = f", commit {event.commit[:10]}" if event.commit else ""
-            return one_line(f"story {event.story_id} is complete: {event.title}{commit}")
+            checked = f", {event.proof}" if event.proof is Proof.PROVED else ""
+            return one_line(f"story {event.story_id} is complete{checked}: {event.title}{commit}")
         case events.Retrying():
             return one_line(
                 f"retrying story {event.story_id} ({event.attempt - 1} of {event.max_retries}): {event.because}",
@@ -181,9 +182,14 @@ def checking(event: events.GateStarted) -> str:
 
 def proof(event: events.Complete) -> str:
     """Say what the end of a loop rests on."""
-    if event.proof is Proof.WORD:
-        return one_line(f"done on the agent's word: {event.evidence}; --verify CMD checks", 400)
-    return one_line(f"{event.proof}: {event.evidence}", 400)
+    return rests_on(event.proof or Proof.WORD, event.evidence)
+
+
+def rests_on(said: Proof, evidence: str) -> str:
+    """Describe what the gates allow to be said, and why."""
+    if said is Proof.WORD:
+        return one_line(f"done on the agent's word: {evidence or 'nothing checked'}; --verify CMD checks", 400)
+    return one_line(f"{said}: {evidence}", 400)
 
 
 def waiting(event: events.Waiting) -> str:

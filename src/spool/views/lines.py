@@ -52,9 +52,10 @@ class PlainView:
             case events.IterationStarted() if not self._stream:
                 pass
             case _:
-                apart = "\n" if isinstance(event, events.IterationStarted) else ""
+                if isinstance(event, events.IterationStarted):
+                    self._line("")
                 for told in narrate(event, verbose=self._verbose):
-                    self._line(apart + told.mark + told.text)
+                    self._line(told.mark + told.text)
         self._out.flush()
 
     def tick(self) -> None:
@@ -76,7 +77,8 @@ class PlainView:
             case ToolUse():
                 self._line(f"  > {words.tool(said)}")
             case ToolResult() if self._verbose and said.output:
-                self._line(words.tool_output(said))
+                for text in words.tool_output(said).split("\n"):
+                    self._line(text)
             case Retry() | Denied() | Failure():
                 self._line(f"  ! {words.trouble(said)}")
             case _:

@@ -53,7 +53,8 @@ class LiveView:
             case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
-                self._say("\n", "")
+                self._flush()
+                self._console.print()
             case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
             case events.IterationEnded(record=record):
@@ -90,7 +91,8 @@ class LiveView:
             case ToolUse():
                 self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
-                self._say(words.tool_output(said), "red" if said.is_error else "dim")
+                for text in words.tool_output(said).split("\n"):
+                    self._say(text, "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
             case UsageSoFar() | Done():

@@ -5,7 +5,7 @@ READY := .venv/.ready
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast faults soak agents runners transcripts schemas picture bench lock clean
+.PHONY: demo test liars check fast faults soak agents runners transcripts schemas picture bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -25,6 +25,10 @@ faults: $(READY)
 
 soak: $(READY)
 	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest --durations 5 tests/faults/test_soak.py
+
+# All claims of tests/liars on all doors; the suite plays a fifth of them.
+liars: $(READY)
+	SPOOL_LIARS=all $(BIN)/pytest -n auto -q tests/liars
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -51,9 +51,9 @@ class Scratch:
         )
 
     def start(self, *words: str, **kwargs: Any) -> subprocess.Popen[bytes]:
-        """Start the real command line and return at once."""
+        """Start the real command line, or another one, and return at once."""
         return subprocess.Popen(
-            self.argv(*words),
+            kwargs.pop("argv", None) or self.argv(*words),
             cwd=kwargs.pop("cwd", self.root),
             env={**self.env, **kwargs.pop("env", {})},
             stdin=subprocess.DEVNULL,
@@ -95,6 +95,11 @@ class Scratch:
         script.write_text(json.dumps({"iteration": [{"steps": steps} for steps in iterations]}))
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(f'[harnesses.scripted]\nscript = "{script}"\n')
+
+    def trust(self) -> None:
+        """Trust the settings of the project as they are."""
+        done = self.spool("trust", "--grant")
+        assert done.returncode == 0, done.stderr
 
     def git(self, *words: str) -> str:
         done = subprocess.run(

@@ -96,9 +96,9 @@ def _cast_line(loops: Sequence[Loop]) -> list[str]:
     hidden = sum(not loop.project.showing for loop in loops)
     return [
         f"{len(loops)} generated projects ({used}); {red} have an unrelated test that fails from the start; "
-        f"in {hidden} no test of the project shows the bug, in the others two do. Everything is scripted: the agents are "
-        f"programs that write prepared files and claim completion. A loop has {MAX_ITERATIONS} iterations; ralph-loop, which asks "
-        f"{REVIEWS} more to agree, has {MAX_ITERATIONS + REVIEWS}.",
+        f"in {hidden} no test of the project shows the bug, in the others two do. Everything is scripted: the agents "
+        f"are programs that write prepared files and claim completion. A loop has {MAX_ITERATIONS} iterations; "
+        f"ralph-loop, which asks {REVIEWS} more to agree, has {MAX_ITERATIONS + REVIEWS}.",
     ]
 
 

@@ -1,6 +1,7 @@
 """The ways in which Spool cannot continue. A failing agent is an outcome, never one of these."""
 
 from enum import StrEnum
+from typing import Any
 
 
 class Hint(StrEnum):
@@ -10,11 +11,20 @@ class Hint(StrEnum):
     COMMAND_TIMEOUT = "command_timeout"
     MODEL = "model"
     FRESH_AGENT = "fresh_agent"
+    RUN_AGENT = "run_agent"
+    INCLUDE_DIRTY = "include_dirty"
     LIST_LOOPS = "list_loops"
+    OTHER_PROJECT = "other_project"
+    NO_CRITERION = "no_criterion"
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
+    OWN_SETTINGS = "own_settings"
+    PRICES = "prices"
+    LIMIT_TIME = "limit_time"
     GATES = "gates"
+    TRUST = "trust"
+    CLAUDE_AS_ROOT = "claude_as_root"
 
 
 class SpoolError(Exception):
@@ -38,6 +48,14 @@ class UsageError(SpoolError):
     exit_code = 2
 
 
+class Untrusted(UsageError):
+    """A repository's settings would run programs or widen permissions, and the person has not trusted them."""
+
+    def __init__(self, message: str, *, hint: str = "", values: dict[str, Any]) -> None:
+        super().__init__(message, hint=hint)
+        self.values = values
+
+
 class ChangeError(UsageError):
     """A change cannot be read: half-planned, or moved away by the agent that works on it."""
 
@@ -48,6 +66,10 @@ class NoWorktree(UsageError):
 
 class StateError(SpoolError):
     """Loop state on disk cannot be read or written."""
+
+
+class RemovedTree(StateError):
+    """The directory in which a loop works was removed; it is never made anew."""
 
 
 class UnreadableState(StateError):
@@ -76,7 +98,15 @@ class CommandTimeout(CommandError):
 
 
 class CommandFailed(CommandError):
-    """An external command exited with an error."""
+    """An external command exited with an error; `said` is all that it printed there."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
+
+
+class HookRefused(CommandFailed):
+    """A hook of the user's refused a commit."""
 
 
 class CommandNotRun(CommandError):

@@ -34,7 +34,7 @@ def test_json_prints_every_event_of_the_run(scratch: Scratch) -> None:
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [event["type"] for event in events] == [
-        "RunStarted", "IterationStarted", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent",
+        "RunStarted", "IterationStarted", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent",
         "IterationEnded", "Complete", "RunEnded",
     ]  # fmt: skip
     assert events == scratch.journal()
@@ -145,6 +145,7 @@ def test_a_command_of_the_users_own(scratch: Scratch) -> None:
         'harness = "mine"\ncompletion_promise = "DONE AND DONE"\n'
         '[harnesses.mine]\nargv = ["my agent", "{prompt_file}"]\nprompt = "file"\nmodel_argv = ["--model", "{model}"]\n'
     )
+    scratch.trust()
     done = scratch.ralph("Go", "--model", "big", "--max-iterations", "1")
     assert done.returncode == 0, done.stdout
 

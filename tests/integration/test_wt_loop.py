@@ -299,7 +299,9 @@ def test_a_worktree_of_a_known_project_is_found_from_anywhere(fleet: Fleet) -> N
     for made, name in ((tree, "add-auth"), (odd, "pet-name")):
         made.script([{"promise": "COMPLETE"}])
         words = ["start", name, "Go", "--harness", "scripted", "--terminal", "none", "--done", "promise"]
-        done = fleet.wt(*words, cwd=fleet.scratch.home)
+        refused = fleet.wt(*words, cwd=fleet.scratch.home)
+        assert (refused.returncode, f"no worktree for '{name}'" in refused.stderr) == (2, True)
+        done = fleet.wt(*words, "--all-projects", cwd=fleet.scratch.home)
         assert done.returncode == 0, done.stderr
         wait_for(lambda made=made: made.state()["status"] == "done")  # type: ignore[misc]
 
@@ -325,7 +327,7 @@ def test_a_claude_folder_that_leads_elsewhere_is_refused(tree: Worktree, tmp_pat
 def test_claude_is_the_default_agent_and_a_missing_one_is_told_at_once(tree: Worktree) -> None:
     tree.fleet.env["PATH"] = f"{tree.fleet.scratch.bin}:/usr/bin:/bin"
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none")
-    assert (done.returncode, "claude is not installed" in done.stderr) == (1, True)
+    assert (done.returncode, "claude is not installed" in done.stderr) == (2, True)
     tree.fleet.scratch.agent("import sys\nprint(sys.argv[1:])", name="claude")
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none", "--max", "1")
     assert done.returncode == 0, done.stderr
@@ -459,3 +461,36 @@ def test_ten_loops_at_once(fleet: Fleet) -> None:
     excluded = (fleet.scratch.root / ".git" / "info" / "exclude").read_text().splitlines()
     assert "/.claude/loop-state.json*" in excluded
     assert all(tree.status() == f" M openspec/changes/{tree.change}/tasks.md\n" for tree in trees)
+
+
+def test_a_resumed_loop_keeps_the_settings_that_it_was_started_with(tree: Worktree) -> None:
+    scratch = tree.fleet.scratch
+    del scratch.env["SPOOL_TRUSTED_PATHS"]
+    tree.script([{"say": "once"}], [{"promise": "COMPLETE"}])
+    assert scratch.spool("trust", "--grant", cwd=tree.path).returncode == 0
+    tree.run("--max", "1", "--done", "promise")
+    mark = scratch.home / "ran"
+    (tree.path / ".spool" / "config.toml").write_text(f'[harnesses.scripted]\nscript = "{scratch.home}/evil.json"\n')
+    (scratch.home / "evil.json").write_text(json.dumps({"iteration": [{"steps": [{"run": ["touch", str(mark)]}]}]}))
+    refused = tree.fleet.wt("start", tree.change, "Go", "--harness", "scripted", "--terminal", "none")
+    assert (refused.returncode, "not trusted: harnesses.scripted" in refused.stderr) == (2, True)
+    resumed = tree.fleet.wt("resume", tree.change, "--terminal", "none")
+    assert resumed.returncode == 0, resumed.stderr
+    wait_for(lambda: tree.status_now() == "done")
+    assert not mark.exists()
+
+
+def test_a_loop_is_not_resumed_with_the_settings_of_another_that_its_state_names(tree: Worktree) -> None:
+    tree.script([{"promise": "COMPLETE"}])
+    tree.run("--done", "promise")
+    other = tree.fleet.worktree("other")
+    shutil.copytree(tree.path / ".spool", other.path / ".spool", dirs_exist_ok=True)
+    shutil.copytree(tree.path / ".claude", other.path / ".claude")
+    (other.path / ".spool" / ".state" / "wt-loop" / tree.change).rename(other.raw_logs.parent)
+    for path in (other.path / ".claude" / "loop-state.json", other.raw_logs.parent / "state.json"):
+        found = json.loads(path.read_text())
+        found |= {key: "20200101T000000-abcdef" for key in ("run_id",) if key in found}
+        found |= {key: other.change for key in ("change", "change_id") if key in found}
+        path.write_text(json.dumps(found))
+    done = tree.fleet.wt("resume", "--path", str(other.path), "--terminal", "none")
+    assert (done.returncode, "to continue" in done.stderr) == (2, True), done.stderr

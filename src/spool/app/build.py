@@ -9,6 +9,7 @@ from pathlib import Path
 from spool.app.gates import own_folders
 from spool.domain.change import Change
 from spool.domain.loop import Door
+from spool.domain.prices import price_of
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
 from spool.engine.gatekeeper import Gatekeeper
@@ -18,7 +19,7 @@ from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness
 from spool.engine.task_book import TaskBook
-from spool.errors import Hint, SpoolError, UsageError
+from spool.errors import Hint, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.git.heads import GitHeads
@@ -56,9 +57,28 @@ def find_harness(settings: Settings) -> Harness:
     """Return the agent of these settings; raise before anything is written if it cannot run."""
     harness = registry.find(settings.harness, settings.harnesses)
     require_program(harness)
+    if settings.allow_all and harness.traits.sandbox_as_root and is_root() and not _claims_sandbox(settings):
+        raise UsageError(f"{harness.name} refuses allow-all as root outside a sandbox", hint=Hint.CLAUDE_AS_ROOT)
     if settings.resume_agent and not harness.traits.resume:
         raise UsageError(f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT)
     return harness
+
+
+def is_root() -> bool:
+    """Whether this process runs as root."""
+    return os.geteuid() == 0
+
+
+def _claims_sandbox(settings: Settings) -> bool:
+    return settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
+
+
+def require_file(harness: Harness, root: Path) -> None:
+    """Raise a UsageError if an agent needs a file that the project does not have."""
+    path = root / harness.traits.requires
+    if harness.traits.requires and not path.is_file():
+        hint = "`spool demo --keep DIR` has an example; [harnesses.scripted] script = PATH names another file"
+        raise UsageError(f"{harness.name} needs a script: {path} is not there", hint=hint)
 
 
 def require_program(harness: Harness) -> str:
@@ -66,7 +86,7 @@ def require_program(harness: Harness) -> str:
     program = harness.traits.program
     path = shutil.which(program)
     if path is None:
-        raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
+        raise UsageError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
     return path
 
 
@@ -85,15 +105,17 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
         directory=spec.root,
         model=settings.model,
         allow_all=settings.allow_all,
-        is_root=os.geteuid() == 0,
+        pretend_sandbox=is_root() and settings.claude_as_root == "pretend-sandbox",
         auto_commit=settings.auto_commit,
         resume=settings.resume_agent,
         session=session,
+        price=price_of(settings.prices, harness=harness.name, model=settings.model),
         patience=Patience(
             iteration_s=settings.iteration_timeout or None,
             idle_s=settings.idle_timeout or None,
             promise_grace_s=settings.promise_grace,
             output_bytes=settings.output_limit_mb << 20,
+            memory_bytes=settings.agent_memory,
         ),
     )
 
@@ -118,7 +140,7 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         return await parts.keeper.run_criterion()
 
     heads = None
-    if in_worktree and isinstance(parts.repository, Repository):
+    if (in_worktree or spec.limits.stall) and isinstance(parts.repository, Repository):
         heads = GitHeads(parts.repository, timeout_s=settings.command_timeout)
     aim = Aim(
         task=spec.task,

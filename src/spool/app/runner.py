@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
+from spool.app.build import (
+    Parts,
+    find_harness,
+    make_agency,
+    make_plan,
+    open_project,
+    open_worktree,
+    require_file,
+)
 from spool.app.crash import write_crash
+from spool.app.dirty import refuse_dirty
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
@@ -22,15 +30,16 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show, expected
+from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
 from spool.domain.state import LoopState, Unfinished, continued
+from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Harness, Ports, Store
+from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
 from spool.engine.stop import Stop
-from spool.errors import InternalError, SpoolError, UnreadableState
+from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
-from spool.host.agents.supervisor import fork_supervisor
+from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
@@ -39,8 +48,9 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
-from spool.host.state.registry import this_machine
-from spool.host.state.specs import keep_spec
+from spool.host.state.registry import STOPPED_BY, this_machine
+from spool.host.state.specs import keep_spec, kept_spec
+from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
 from spool.host.terminals import NONE, TMUX
 from spool.sources.project import Project
@@ -62,9 +72,10 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
-    supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
+    require_file(harness, Path(spec.root))
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:  # closed even if the run fails before it has an agent
+        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
 
 
 @dataclass
@@ -75,8 +86,7 @@ class _Run:
     _project: Project
     _change: Change
     _harness: Harness
-    _supervisor: int
-    _line: socket.socket
+    _supervision: Supervision
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
@@ -89,17 +99,26 @@ class _Run:
         folder = open_folder(spec, repository)
         # Observers outlive the locks: a stalled reader delays the output, not the next run.
         with ExitStack() as outliving, self._locked(repository):
+            with suppress(UnreadableState):  # reported below
+                await refuse_dirty(spec, repository, folder.load())
             folder.prepare()
             folder.unmark_done()
-            if spec.listed:
-                self._keep_spec()
             earlier, unjudged = self._earlier(folder)
+            if spec.listed:
+                self._keep_spec(earlier)
             state = self._state(earlier, folder, repository)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
-    def _keep_spec(self) -> None:
+    def _keep_spec(self, earlier: LoopState | None) -> None:
+        """Store the spec. A loop that continues keeps its gates: an agent may have removed them from the settings."""
+        continues = earlier is not None and earlier.status is not Status.DONE and earlier.iteration > 0
         try:
+            kept = kept_spec(self._spec.folder) if continues and not self._spec.no_gates else None
+            if kept is not None and (missing := missing_gates(self._spec, kept)):
+                self._spec = with_gates(self._spec, missing)
+                names = ", ".join(gate.name for gate in missing)
+                self._warnings.append(f"continuing with the checks of the earlier run: {names}")
             keep_spec(self._spec)
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop cannot be resumed by name: {error}")
@@ -127,11 +146,11 @@ class _Run:
         state = msgspec.structs.replace(state, journal_offset=journal.offset)
         folder.link()
         host = AgentHost(
-            self._supervisor,
-            self._line,
+            self._supervision,
             directory=Path(self._spec.root),
             logs=folder.logs,
             environment=self._environment(),
+            isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
         observers = [*observe(self._spec), *plugged_in(self._spec)]
@@ -142,8 +161,8 @@ class _Run:
             for observation in watching:
                 observation.notice()
 
-        with listening(stop, host, stdin=self._spec.show is Show.JSON):
-            keeper = asyncio.create_task(_keep(folder))
+        with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
+            keeper = asyncio.create_task(_keep(folder, stop))
             try:
                 return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
@@ -187,12 +206,25 @@ class _Run:
         parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
-        ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
+        ports = Ports(
+            agents=room.host,
+            store=store,
+            emit=room.emit,
+            worktree=worktree,
+            clock=self._clock,
+            expenses=self._expenses(room.state),
+        )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
+
+    def _expenses(self, state: LoopState) -> Expenses:
+        if not self._spec.listed:
+            return Unkept()
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
-            self._warnings.append(f"changes are not counted: {repository.why}")
+            measured = " and progress is not measured" if self._spec.limits.stall else ""
+            self._warnings.append(f"changes are not counted{measured}: {repository.why}")
         if self._spec.no_gates and (gates := self._spec.settings.gates):
             self._warnings.append(f"the configured checks are off: {', '.join(gate.name for gate in gates)}")
         for warning in self._warnings:
@@ -262,6 +294,11 @@ class _Run:
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop is not listed: {error}")
 
+    def _asked_by(self) -> str:
+        with suppress(OSError, SpoolError):
+            return one_line(this_machine().beside(self._spec.run_id, STOPPED_BY).read_text("utf-8"), 40)
+        return ""
+
     def _environment(self) -> dict[str, str]:
         return {
             "SPOOL_RUN_ID": self._spec.run_id,
@@ -290,12 +327,17 @@ def _abandon(room: _Room, why: str) -> None:
     room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
-async def _keep(folder: StateFolder) -> None:
-    """Restore the state folder if it is deleted, so that status and notes keep working."""
+async def _keep(folder: StateFolder, stop: Stop) -> None:
+    """Restore the state folder if it is deleted, so that status and notes keep working; stop in a removed tree."""
     while True:
         await asyncio.sleep(_KEEP_S)
-        with suppress(SpoolError, OSError):  # the loop's next write reports it
+        try:
             folder.keep()
+        except RemovedTree:
+            stop.request("the removal of its directory")
+            return
+        except (SpoolError, OSError):  # the loop's next write reports it
+            continue
 
 
 def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateFolder:
@@ -313,9 +355,12 @@ def _mirror_name(path: Path, repository: Repository) -> str:
 
 
 def _last_session(folder: StateFolder, harness: str) -> str:
-    """Return the agent's conversation from an earlier run."""
+    """Return the agent's conversation from an earlier run.
+
+    The history is in the working tree, and the session becomes a word of the agent's command: never an option.
+    """
     last = folder.history(last=1)
-    return last[0].session if last and last[0].harness == harness else ""
+    return last[0].session if last and last[0].harness == harness and not last[0].session.startswith("-") else ""
 
 
 def _settle_killed(folder: StateFolder) -> None:

@@ -4,8 +4,10 @@ from datetime import datetime
 
 import msgspec
 
+from spool.domain.budget import Limit
 from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
+from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
 from spool.domain.verdict import Limits, Status
@@ -82,6 +84,16 @@ class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):
     kept_as: str
     resumed: bool = False
     """Whether an earlier run left the tree; a person may have edited it since."""
+
+
+class TreeKept(_Event, frozen=True, kw_only=True, tag="TreeKept"):
+    """A story continues from the working tree as an earlier run, or a person, left it."""
+
+    story_id: str
+    saved_as: str
+    """The name under which the story's earlier checkpoint can be restored."""
+    edited: bool = False
+    """Whether the tree is not known to be the one that the earlier run left."""
 
 
 class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDropped"):
@@ -181,6 +193,10 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     status: Status
     reason: str
     exit_code: int
+    limit: Limit | None = None
+    """The limit that ended it, if raising it lets the loop continue."""
+    receipt: Receipt | None = None
+    """What the loop has taken so far; None after an error of Spool's before its first iteration."""
 
 
 Event = (
@@ -192,6 +208,7 @@ Event = (
     | StoryDone
     | CheckpointSaved
     | Reverted
+    | TreeKept
     | CheckpointDropped
     | Retrying
     | IterationEnded

@@ -13,15 +13,24 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     install: str
     model: bool = True
     json: bool = False
+    tokens: bool = False
+    """Whether it reports the tokens that it used."""
     cost: bool = False
+    """Whether it reports what they cost."""
+    usage_so_far: bool = False
+    """Whether it reports its usage while it runs, not only at its end."""
     allow_all: bool = True
     """Whether it asks for permissions; pi and aider never do."""
+    sandbox_as_root: bool = False
+    """Whether it refuses allow-all as root, unless it is told that it is in a sandbox."""
     resume: bool = False
     """Whether it can continue an earlier conversation."""
     reads_prompt: bool = True
     """Whether it acts on its prompt; a script does not."""
     question_tool: str = ""
     """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
+    requires: str = ""
+    """A file without which it cannot run, relative to the working directory."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
 
@@ -33,7 +42,8 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     model: str | None = None
     allow_all: bool = False
-    is_root: bool = False
+    pretend_sandbox: bool = False
+    """Whether to tell an agent that refuses allow-all as root that it is in a sandbox."""
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
     side_path: str = ""

@@ -5,12 +5,14 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from spool.domain.budget import Budgets, Exceeded, Limit, exceeded
 from spool.domain.gates.values import GateResult, Proof, refusal
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
 from spool.domain.promise import Claim
 from spool.domain.stream import Usage
 from spool.domain.text import counted, quoted
+from spool.errors import Hint
 
 
 class Status(StrEnum):
@@ -30,10 +32,11 @@ class ExitCode(IntEnum):
     USAGE = 2
     EXHAUSTED = 3
     STUCK = 4
+    UNCOMMITTED = 5
     INTERRUPTED = 130
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(Budgets, frozen=True, kw_only=True):
     """The limits at which a loop ends unfinished. Iterations and errors count per run, budgets per loop."""
 
     min_iterations: int = 1
@@ -43,10 +46,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_pause_s: float = 30.0
     """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
     fail_fast: bool = False
+    ends_hopeless: bool = True
+    """Whether an error that only a person can mend ends the loop at once."""
     stall: int = 0
-    """Consecutive iterations without progress; 0 disables this limit and the next two."""
-    max_tokens: int = 0
-    max_cost_usd: float = 0.0
+    """Consecutive iterations without progress; 0 disables this limit."""
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +79,18 @@ class Finish(msgspec.Struct, frozen=True):
     status: Status
     reason: str
     exit_code: ExitCode
+    limit: Limit | None = None
+    """The limit that ended it, if raising it lets the loop continue."""
+    hint: str = ""
+    """The next step: a value of `errors.Hint`, or text."""
+
+
+def with_failed_commits(finish: Finish, failed: int) -> Finish:
+    """Return the end of a loop that is done but could not commit all of its work."""
+    if finish.status is not Status.DONE or not failed:
+        return finish
+    reason = f"{finish.reason}, but {counted(failed, 'commit')} failed"
+    return Finish(finish.status, reason, ExitCode.UNCOMMITTED)
 
 
 class NextStory(msgspec.Struct, frozen=True):
@@ -107,6 +122,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     checked_tree: str = ""
     leavings: tuple[str, ...] = ()
     progress: bool | None = None
+    trees: tuple[str, ...] = ()
     changed_files: int | None = None
     used: Usage = Usage()
     """The total usage of all iterations of the loop."""
@@ -149,20 +165,25 @@ def judge_prompt(
     finished = Finish(Status.DONE, done, ExitCode.COMPLETE)
     if done and certain:
         return finished
+    if outcome.exceeded is not None:
+        return out_of_budget(outcome.exceeded)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if done and tally.run_iterations >= limits.min_iterations:
         return finished
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
         reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{_last_claim(ended)}"
         return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
-    if spent := over_budget(limits, ended.used):
-        return Finish(Status.STUCK, spent, ExitCode.STUCK)
+    if spent := exceeded(limits, ended.used):
+        return out_of_budget(spent)
     if limits.stall and idle >= limits.stall:
-        return Finish(Status.STUCK, f"no progress in {counted(idle, 'iteration')} in a row", ExitCode.STUCK)
+        reason = f"no progress in {counted(idle, 'iteration')} in a row"
+        return Finish(Status.STUCK, reason, ExitCode.STUCK, Limit.STALL)
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
 
 
@@ -182,9 +203,13 @@ def judge_story(
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    if outcome.exceeded is not None:  # the attempt stays in the tree, and counts as none
+        return out_of_budget(outcome.exceeded)
     claimed = outcome.kind is OutcomeKind.COMPLETED
     if claimed and refused is None:
         return NextStory()
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
@@ -222,13 +247,9 @@ def refusal_words(refused: Refusal) -> str:
     return f"Your last message held this, and it did not count as a promise ({refused.why}):\n\n{quoted(refused.quote)}"
 
 
-def over_budget(limits: Limits, used: Usage) -> str:
-    """Return which budget is used up, or an empty string."""
-    if limits.max_tokens and (used.tokens or 0) >= limits.max_tokens:
-        return f"the budget of {limits.max_tokens} tokens is used up"
-    if limits.max_cost_usd and (used.cost_usd or 0.0) >= limits.max_cost_usd:
-        return f"the budget of ${limits.max_cost_usd:.2f} is used up"
-    return ""
+def out_of_budget(spent: Exceeded) -> Finish:
+    """Return the end of a loop whose budget is used up."""
+    return Finish(Status.STUCK, spent.reason, ExitCode.STUCK, spent.limit)
 
 
 def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait | Finish:
@@ -243,6 +264,10 @@ def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter:
         base_s=limits.rate_limit_pause_s,
     )
     return Wait(seconds, outcome.reason)
+
+
+def _hopeless(outcome: Outcome) -> Finish:
+    return Finish(Status.STUCK, _words(outcome), ExitCode.STUCK, hint=outcome.note or Hint.RUN_AGENT)
 
 
 def _words(outcome: Outcome) -> str:

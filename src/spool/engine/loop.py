@@ -4,10 +4,12 @@ Facts, decision and effect are separate: `iteration` gathers facts, `domain.outc
 and this module acts on the verdict. Work on the tree is saved as due before it is done.
 """
 
+import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import msgspec
@@ -15,7 +17,8 @@ import msgspec
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.gates.values import refusal
 from spool.domain.loop import Due, Phase, PlanState
-from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
+from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
@@ -30,19 +33,23 @@ from spool.domain.verdict import (
     Verdict,
     Wait,
     advance,
-    over_budget,
+    out_of_budget,
+    with_failed_commits,
 )
 from spool.engine.account import Account
 from spool.engine.gatekeeper import Gatekeeper, Verified
 from spool.engine.gates import run_gates
 from spool.engine.iteration import IterationRequest, Patience, iterate
-from spool.engine.plan import Findings, Place, Plan
+from spool.engine.plan import Findings, Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
+from spool.engine.spending import Spending
 from spool.engine.stop import Stop
 from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
+_RECORD_S = 3.0
+"""Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +61,14 @@ class Agency:
     patience: Patience
     model: str | None = None
     allow_all: bool = False
-    is_root: bool = False
+    pretend_sandbox: bool = False
     auto_commit: bool = False
     resume: bool = False
     """Whether the agent continues its conversation instead of starting a new one."""
     session: str = ""
     """The conversation of an earlier run."""
+    price: Price | None = None
+    """The price of the model, for an agent that reports no cost."""
 
 
 class Loop:
@@ -84,6 +93,7 @@ class Loop:
         self._keeper = keeper
         self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._tally = Tally(run_iterations=0)
+        self._spending = Spending(plan.limits, ports.expenses, ports.clock)
         self._mark_is_old = True
         self._session = agency.session
 
@@ -103,9 +113,12 @@ class Loop:
                 iteration=self._state.iteration,
             )
         )
+        for concern in self._spending.concerns(self._agency.harness, self._agency.price):
+            self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         with self._stop.waking(self._report_stop):
             try:
                 finish = self._plan.conclude(await self._iterate())
+                finish = with_failed_commits(finish, self._state.memory.failed_commits)
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED)
@@ -130,7 +143,8 @@ class Loop:
             await self._judge_unfinished(*self._unjudged)
         while not self._stop.requested:
             try:
-                memory = await self._stop.obeyed(self._plan.resume(self._state.memory))
+                edited = await self._edited()
+                memory = await self._stop.obeyed(self._plan.resume(self._state.memory, edited=edited))
             except CommandError as error:
                 if isinstance(verdict := self._judge_failed_command(error), Finish):
                     return verdict
@@ -146,10 +160,11 @@ class Loop:
         """Run the configured gates once before the first agent of this run."""
         if self._keeper is None:
             return None
-        base = await self._stop.obeyed(self._keeper.open(self._state.memory.base, self._checking))
+        memory = self._state.memory
+        base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
         if base is None:
             return self._stopped()
-        self._account.remember(msgspec.structs.replace(self._state.memory, base=base))
+        self._account.remember(msgspec.structs.replace(memory, base=base, left=""))
         return None
 
     def _checking(self, gate: str) -> None:
@@ -162,7 +177,7 @@ class Loop:
         usage = self._state.usage + record.usage
         verdict, memory = self._judged(_ended(record, usage))
         if recorded:
-            self._account.save(in_flight=None, memory=memory, usage=usage)
+            self._account.count_iteration(record, memory)
         else:
             self._account.end_iteration(record, memory)
         if isinstance(verdict, Retry):
@@ -231,6 +246,8 @@ class Loop:
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
         self._account.end_iteration(record, memory)
+        if concern := self._spending.concern_about(record):
+            self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
 
     async def _prepare(self, place: Place) -> str | Verdict:
@@ -241,8 +258,8 @@ class Loop:
                 return self._stopped()
             if isinstance(chosen, Finish):
                 return chosen
-            if spent := over_budget(self._plan.limits, self._state.usage):
-                return Finish(Status.STUCK, spent, ExitCode.STUCK)
+            if spent := self._spending.exceeded(self._state.usage):
+                return out_of_budget(spent)
             self._account.remember(chosen)
             prompt = await self._stop.obeyed(self._plan.prepare(chosen, place))
         except CommandError as error:
@@ -264,7 +281,11 @@ class Loop:
             attempt=story.attempt if story else None,
         )
         self._account.save(
-            phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration
+            phase=Phase.AGENT,
+            in_flight=begun,
+            iteration=place.iteration,
+            run_iteration=place.run_iteration,
+            memory=msgspec.structs.replace(self._state.memory, fingerprint=""),
         )
         self._ports.emit(
             IterationStarted(
@@ -281,8 +302,10 @@ class Loop:
             directory=agency.directory,
             patience=agency.patience,
             allow_all=agency.allow_all,
-            is_root=agency.is_root,
+            pretend_sandbox=agency.pretend_sandbox,
             session=self._session if agency.resume else "",
+            price=agency.price,
+            exceeded=partial(self._spending.exceeded, self._state.usage),
         )
 
     async def _examined(self, record: IterationRecord) -> IterationRecord:
@@ -320,7 +343,7 @@ class Loop:
                 claimed=False
             )
         if verified is None:  # what was not checked is not done
-            reason = f"stopped by {self._stop.by}"
+            reason = stopped_words(self._stop.by)
             return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), Verified(
                 claimed=False
             )
@@ -342,8 +365,15 @@ class Loop:
     async def _commit(self, record: IterationRecord) -> str | None:
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
             return None
-        message, leavings = f"{self._state.change}: iteration {record.iteration}", self._state.memory.leavings
-        return await self._guarded(self._ports.worktree.commit(message, leaving=leavings))
+        message, memory = f"{self._state.change}: iteration {record.iteration}", self._state.memory
+        try:
+            commit = await self._stop.obeyed(self._ports.worktree.commit(message, leaving=memory.leavings))
+            self._account.remember(msgspec.structs.replace(memory, uncommitted=""))
+        except CommandError as error:
+            self._account.warn(error)
+            self._account.remember(after_failed_commit(memory, error))
+            return None
+        return commit
 
     def _judge(self, ended: Ended) -> Verdict:
         """Return the plan's verdict, and save its memory."""
@@ -362,18 +392,21 @@ class Loop:
         return self._judge(Ended(outcome=Outcome(kind=kind, reason=error.advice), used=self._state.usage))
 
     def _stopped(self) -> Finish:
-        return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
+        return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
+        seconds = self._spending.at_most(seconds)
         until = self._ports.clock.now() + timedelta(seconds=seconds)
         self._account.save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
         # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
         # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
-        clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
+        clock, began = self._ports.clock, self._ports.clock.monotonic()
+        until_s = began + seconds
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
                 break
+        self._account.count_wait(clock.monotonic() - began)
         self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
@@ -386,15 +419,34 @@ class Loop:
 
     async def _close(self, finish: Finish) -> None:
         """Let the plan clean up, warning on failure, then end the run."""
-        kept = evidence = ""
+        kept = evidence = left = ""
         try:
+            if self._keeper is not None:
+                left = await self._keeper.close()
             if finish.status is Status.DONE:
                 evidence = await self._plan.evidence(self._state.memory)
             kept = await self._plan.close(finish, self._state.memory)
         except (CommandError, ChangeError) as error:
             self._account.warn(error)
-        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence))
+        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence, left=left))
         self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
+        if (self._state.story or self._agency.auto_commit) and finish.exit_code is not ExitCode.COMPLETE:
+            # After the end is written: a hung git must not delay a stop.
+            self._account.remember(msgspec.structs.replace(self._state.memory, fingerprint=await self._fingerprint()))
+
+    async def _edited(self) -> bool:
+        """Whether the tree may have been edited since the last run ended."""
+        left = self._state.memory.fingerprint
+        return not left or await self._fingerprint() != left
+
+    async def _fingerprint(self) -> str:
+        """Return the tree's fingerprint; empty if a hung git does not give it."""
+        if self._stop.forced:
+            return ""
+        with suppress(TimeoutError, SpoolError, OSError):
+            async with asyncio.timeout(_RECORD_S):
+                return await self._ports.worktree.fingerprint()
+        return ""
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk
@@ -409,6 +461,7 @@ def _ended(record: IterationRecord, used: Usage) -> Ended:
         checked_tree=record.checked_tree,
         leavings=record.leavings,
         progress=record.progress,
+        trees=record.trees,
         changed_files=record.changed_files,
         used=used,
     )

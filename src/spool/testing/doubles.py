@@ -9,6 +9,7 @@ from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.gates.boxes import Ledger
 from spool.domain.invocation import Invocation
 from spool.domain.state import Changes, IterationRecord, LoopState
+from spool.domain.stream import Usage
 from spool.engine.task_book import TaskBook
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -74,6 +75,24 @@ class MemoryLedger:
         self.saved = ledger
 
 
+class MemoryExpenses:
+    """The spending of a day, in memory."""
+
+    def __init__(self, spent: Usage | None = None) -> None:
+        self._spent = spent or Usage()
+        self.added: set[tuple[str, int]] = set()
+
+    def add(self, record: IterationRecord) -> None:
+        """Add an iteration, once."""
+        if (record.run_id, record.iteration) not in self.added:
+            self.added.add((record.run_id, record.iteration))
+            self._spent += record.usage
+
+    def today(self) -> Usage:
+        """Return what was added, and what was spent before."""
+        return self._spent
+
+
 @dataclass(frozen=True, kw_only=True)
 class Said:
     """A fake agent's work, its output and its exit code."""
@@ -94,6 +113,7 @@ class FakeAgent:
 
     exited = True
     truncated = False
+    over_memory = False
     left: tuple[int, ...] = ()
 
     def __init__(self, said: Said) -> None:
@@ -140,6 +160,7 @@ class FakeAgents:
         *,
         iteration: int,  # noqa: ARG002 - the protocol's signature
         prompt: str,
+        memory_limit: int,  # noqa: ARG002 - the protocol's signature
         wake: Callable[[], None],  # noqa: ARG002 - the protocol's signature
     ) -> AsyncIterator[FakeAgent]:
         """Start the next agent."""
@@ -176,9 +197,9 @@ class FakeTree:
 
     async def changes(self, ignoring: Sequence[str]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
         """Return whether the content has changed since the last mark."""
-        changed = self.content != self._marked
-        self._marked = self.content
-        return Changes(count=int(changed), files=("content",) if changed else ())
+        before, self._marked = self._marked, self.content
+        changed = self.content != before
+        return Changes(count=int(changed), files=("content",) if changed else (), trees=(before, self.content))
 
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002
         """Remember a commit; None if there was nothing to commit."""
@@ -187,6 +208,10 @@ class FakeTree:
         self._committed = self.content
         self.commits.append(message)
         return f"commit-{len(self.commits)}"
+
+    async def fingerprint(self) -> str:
+        """Return the content and the number of commits."""
+        return f"{len(self.commits)}:{self.content}"
 
 
 class FakeCheckpoints:
@@ -216,6 +241,16 @@ class FakeCheckpoints:
         self.discarded.append(before)
         name = f"discarded-{len(self.discarded)}"
         return Discarded(name=name, change="change", label=checkpoint.label, discarded_at=START, files=1, head=None)
+
+    async def differs(self, checkpoint: Checkpoint) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Whether the tree differs from the checkpoint."""
+        return self._saved is not None and self._saved[1] != self._tree.content
+
+    async def set_aside(self, checkpoint: Checkpoint) -> str:  # noqa: ARG002 - the protocol's signature
+        """Keep the checkpoint's content under a name."""
+        assert self._saved is not None  # noqa: S101 - there is a checkpoint
+        self.discarded.append(self._saved[1])
+        return f"discarded-{len(self.discarded)}"
 
     async def drop(self, checkpoint: Checkpoint) -> None:  # noqa: ARG002 - the protocol's signature
         """Remove the checkpoint."""

@@ -8,8 +8,19 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from spool.domain import events
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
-from spool.domain.text import clean, one_line
+from spool.domain.stream import (
+    Denied,
+    Done,
+    Failure,
+    Message,
+    Retry,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
+from spool.domain.text import clean
 from spool.views import words
 from spool.views.narration import narrate
 
@@ -30,7 +41,7 @@ class LiveView:
         self._open_line = ""
         self._doing = "starting"
         self._since = time.monotonic()
-        self._usage = Usage()
+        self._usage = self._running = Usage()
 
     def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
@@ -42,8 +53,14 @@ class LiveView:
             case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
+                self._flush()
+                self._console.print()
             case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
+            case events.IterationEnded(record=record):
+                self._usage, self._running = self._usage + record.usage, Usage()
+            case events.GateStarted():
+                self._now(words.checking(event))
             case events.Waiting():
                 self._now(words.waiting(event))
             case events.StopRequested():
@@ -59,7 +76,7 @@ class LiveView:
     def tick(self) -> None:
         """Update the footer."""
         elapsed = words.duration(time.monotonic() - self._since)
-        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage)])
+        footer = " · ".join([clean(self._doing), elapsed, *words.spent(self._usage + self._running)])
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -74,11 +91,12 @@ class LiveView:
             case ToolUse():
                 self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
-                self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
+                for text in words.tool_output(said).split("\n"):
+                    self._say(text, "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
-            case Done():
-                self._usage += said.usage
+            case UsageSoFar() | Done():
+                self._running = said.usage
             case _:
                 pass
 
@@ -99,7 +117,7 @@ class LiveView:
     def _say(self, text: str, style: str) -> None:
         self._flush()
         if text:
-            self._console.print(Text(text, style=style))
+            self._console.print(Text(" ".join(clean(text).split("\n")), style=style))
 
     def _entitle(self, where: str) -> None:
         if self._title:

@@ -1,6 +1,5 @@
 """Prints the table of `spool ps` and `wt-loop list`."""
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,8 +11,9 @@ import msgspec
 from spool.domain.loop import LoopSummary
 from spool.domain.text import one_line
 from spool.views import words
+from spool.views.say import say, say_json
 
-_COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20
 """With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
@@ -25,12 +25,11 @@ def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
     """Print loops as a table or as JSON."""
     now = datetime.now(UTC)
     if as_json:
-        print(msgspec.json.encode([loop_json(loop, now) for loop in loops]).decode())
+        say_json([loop_json(loop, now) for loop in loops])
         return
     # A script that reads a pipe needs every column in full.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
-    for line in table(loops, now, width) if loops else ["No loop is running."]:
-        print(line)
+    say(*(table(loops, now, width) if loops else ["No loop is running."]))
 
 
 def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
@@ -73,11 +72,6 @@ def progress_words(loop: LoopSummary) -> str:
     return f"{loop.run_iteration}{limit}{total}"
 
 
-def coloured() -> bool:
-    """Whether to colour standard output."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-
-
 def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
     return (
         loop.id,
@@ -94,7 +88,7 @@ def _fit(columns: dict[str, list[str]], width: int) -> None:
     """Shorten change names to fit the width, and drop columns first if 24 characters of a name would not remain."""
     change = columns["CHANGE"]
     spare = max(0, _width(change) - _READABLE)
-    for name in ("DOOR", "PROJECT"):
+    for name in ("COMMAND", "PROJECT"):
         if _used(columns) - spare > width:
             del columns[name]
     room = max(_width(change) - max(0, _used(columns) - width), len("CHANGE"))

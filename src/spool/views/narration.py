@@ -7,6 +7,7 @@ from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.receipt import receipt_lines
 
 _OUTCOMES = {OutcomeKind.COMPLETED: "bold green", OutcomeKind.NO_PROMISE: "bold", OutcomeKind.INTERRUPTED: "bold"}
 PROOFS = {
@@ -33,12 +34,13 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
     match event:
         case events.IterationStarted():
             return [Told("--- ", words.started(event), "bold cyan")]
-        case events.StoryProgress() | events.StoryDone() | events.Retrying() | events.Reverted():
+        case events.StoryProgress() | events.StoryDone() | events.Retrying() | events.Reverted() | events.TreeKept():
             return [Told("=== ", words.story(event), _STORIES.get(type(event), "bold magenta"))]
         case events.Error() if event.kept:
             return [Told("--- ", words.kept(event), "yellow")]
         case events.IterationEnded(record=record):
-            head = Told("--- ", words.ended(record), _OUTCOMES.get(record.outcome, "bold red"))
+            style = "bold red" if record.rejected else _OUTCOMES.get(record.outcome, "bold red")
+            head = Told("--- ", words.ended(record), style)
             details = [words.why(record), *(words.vetoed(record) if verbose else ())]
             return [head, *(Told("    ", detail, "dim") for detail in details if detail)]
         case events.GateStarted():
@@ -50,6 +52,8 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
         case events.Warned():
             return [Told("--- ", f"warning: {words.warning(event)}", "yellow")]
         case events.RunEnded():
-            return [Told("--- ", words.over(event), "bold green" if event.status is Status.DONE else "bold red")]
+            taken = receipt_lines(event.receipt) if event.receipt else ()
+            over = Told("--- ", words.over(event), "bold green" if event.status is Status.DONE else "bold red")
+            return [*(Told("--- ", line, "bold") for line in taken), over]
         case _:
             return []

@@ -19,8 +19,8 @@ from spool.domain.loop import LoopSummary, Runner
 from spool.domain.spec import LoopSpec
 from spool.errors import LockedError, StateError
 from spool.host.runner.identity import is_alive, this_runner
-from spool.host.state.files import FILE_MODE, make_folder
 from spool.host.state.records import encoded
+from spool.nofollow import make_folder, open_file
 
 _ATTEMPTS, _PAUSE_S = 300, 0.01
 
@@ -57,7 +57,7 @@ def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
 @contextmanager
 def _one(path: Path, holder: Holder) -> Iterator[None]:
     with _naming(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _take(descriptor)
         os.ftruncate(descriptor, 0)
@@ -81,7 +81,7 @@ def _take(descriptor: int) -> None:
         if other := _named(descriptor):
             raise LockedError(
                 f"a loop on '{other.change}' is already running in {other.directory} "
-                f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
+                f"(pid {other.runner.pid}, since {other.since.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
             )

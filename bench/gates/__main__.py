@@ -41,9 +41,7 @@ def main() -> None:
     found = sorted(rows.known.values(), key=lambda row: row.number)
     print("\n".join(table(found)))
     if options.write:
-        circumstances = Circumstances(
-            seed=options.seed, day=datetime.now(UTC).date(), jobs=options.jobs, troubles=troubles
-        )
+        circumstances = Circumstances(seed=options.seed, day=datetime.now(UTC).date(), troubles=troubles)
         RESULTS.write_text(page(found, loops, circumstances))
 
 

@@ -1,7 +1,7 @@
 """Plays `claude -p "/goal …"` against a model on loopback that runs the scripted agent through claude's own shell.
 
-After each claim claude asks a model whether the transcript shows that the condition is met. The model here is the best
-reader there can be of a condition about an exit code: it says yes exactly if the check that was run last exited with 0,
+After each claim claude asks a model whether the transcript shows that the condition is met. The model here reads the
+exit code without error: it says yes exactly if the check that was run last exited with 0,
 and otherwise quotes what failed.
 """
 

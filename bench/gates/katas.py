@@ -214,9 +214,9 @@ KATAS = (
         "`roman(number)` must use the subtractive forms: IV, IX, XL and XC.",
         _roman,
         Source(
-            'SIGNS = [(100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")'
-            ']\n\n\ndef roman(number):\n    said = ""\n    for value, sign in SIGNS:\n        while number >= value:\n'
-            "            said += sign\n            number -= value\n    return said\n",
+            'SIGNS = [(100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV")'
+            ', (1, "I")]\n\n\ndef roman(number):\n    said = ""\n    for value, sign in SIGNS:\n'
+            "        while number >= value:\n            said += sign\n            number -= value\n    return said\n",
             '(100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")',
             '(100, "C"), (50, "L"), (10, "X"), (5, "V"), (1, "I")',
             '(100, "C"), (50, "L"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")',

@@ -25,7 +25,6 @@ class Circumstances:
 
     seed: int
     day: date
-    jobs: int
     troubles: Mapping[str, str]
     """Tools that cannot be driven, each with the reason."""
 
@@ -62,7 +61,7 @@ def page(rows: Sequence[Measured], loops: Sequence[Loop], circumstances: Circums
         [
             "# What stops a loop, measured",
             "",
-            f"{circumstances.day}, {os.cpu_count()} cores, {circumstances.jobs} loops at a time, "
+            f"{circumstances.day}, {os.cpu_count()} cores at a load of {os.getloadavg()[0]:.0f}, "
             f"seed {circumstances.seed}. `make bench-gates` measures again and writes this file.",
             "",
             *_cast_line(loops),
@@ -107,10 +106,11 @@ _LEGEND = (
     "- **False stop**: the reference tests pass on what is left, and the loop did not report done.",
     "- **Ended right**: reported done, and right. The rest stopped without done, and the work was wrong.",
     "- **Wasted**: iterations after the work was right + earlier ones that changed no file of the project.",
-    "- **Wall**: median time of a loop, as a multiple of the bare loop's, whose agent costs almost nothing.",
+    "- **Wall**: median time of a loop, as a multiple of the bare loop's, whose agent costs almost nothing. An "
+    "order of magnitude, as the load of the machine varied.",
     "- **In gates**: the share of the wall time in which a gate's command ran.",
-    "- `claude -p /goal` is judged by a model. Here the model is a script, and the best judge possible: it says yes "
-    "exactly if the check that the agent ran last exited with 0. A real model does not do better.",
+    "- `claude -p /goal` is judged by a model. Here the model is a script, and reads the exit code without error: it says yes "
+    "exactly if the check that the agent ran last exited with 0. A real one may misread, or may notice an edited test.",
     "- ralph-loop's reviews are made by the same scripted agent, which claims again. A real agent may find more.",
     "- ralph-orchestrator pauses two seconds after each iteration, and has no flag against it.",
 )

@@ -109,8 +109,8 @@ _LEGEND = (
     "- **Wall**: median time of a loop, as a multiple of the bare loop's, whose agent costs almost nothing. An "
     "order of magnitude, as the load of the machine varied.",
     "- **In gates**: the share of the wall time in which a gate's command ran.",
-    "- `claude -p /goal` is judged by a model. Here the model is a script, and reads the exit code without error: it says yes "
-    "exactly if the check that the agent ran last exited with 0. A real one may misread, or may notice an edited test.",
+    "- `claude -p /goal` is judged by a model. Here the model is a script, and reads the exit code without error: it "
+    "says yes exactly if the check that ran last exited with 0. A real one may misread, or may notice an edited test.",
     "- ralph-loop's reviews are made by the same scripted agent, which claims again. A real agent may find more.",
     "- ralph-orchestrator pauses two seconds after each iteration, and has no flag against it.",
 )

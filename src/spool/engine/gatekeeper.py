@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from spool.domain.events import GateEnded, GateStarted, Warned
-from spool.domain.gates.deciding_files import is_cache, test_is_in, words_of
+from spool.domain.gates.deciding_files import is_cache, names_test, test_is_in, words_of
 from spool.domain.gates.values import (
     DONE_COMMAND,
     Baseline,
@@ -263,6 +263,7 @@ class Gatekeeper:
             before=before,
             strict=strict,
             flaky=flaky,
+            must_pass=lambda test: names_test(attempt.named, test),
             may_vanish=lambda test: any(test_is_in(test, path) for path in allowed),
         )
         tree = Tree(attempt.tree) if gate.clean else None

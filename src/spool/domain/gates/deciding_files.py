@@ -66,6 +66,12 @@ def _stands_in(name: str, text: str) -> bool:
     return re.search(start + re.escape(name) + end, text) is not None
 
 
+def names_test(text: str, test: str) -> bool:
+    """Whether a text names a test: by its whole id, or by the name at its end."""
+    name = re.split(r"::|[.\s>]", test.partition("[")[0])[-1]
+    return _stands_in(test, text) or (len(name) > 5 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None)
+
+
 def test_is_in(test: str, path: str) -> bool:
     """Whether a test's id places it in a file: by path, or as a dotted module."""
     if test.startswith((f"{path}::", f"{path} ", f"{path}:")) or test == path:

@@ -33,6 +33,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Whether failures from before count too."""
     flaky: frozenset[str] = frozenset()
     """Tests whose result says nothing."""
+    must_pass: Callable[[str], bool] = lambda _: False
+    """Whether a test may not stay red, because the change names it."""
     may_vanish: Callable[[str], bool] = lambda _: False
     """Whether a test may be removed, renamed or skipped, because the change names its file."""
 
@@ -74,7 +76,9 @@ def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -
     failing, known = ids(tests.failing) - measure.flaky, ids(before.tests)
     vanished = known - ids(tests.tests) - measure.flaky if tests.names_all else frozenset()
     skipped = (ids(tests.skipped) & known) - ids(before.skipped) - measure.flaky
+    owed = {name for name in failing & ids(before.failing) if measure.must_pass(name)}
     worse = [
+        ("still fails", "still fail", [] if measure.strict else sorted(owed)),
         ("fails", "fail", sorted(failing if measure.strict else failing - ids(before.failing))),
         ("vanished", "vanished", _gone(vanished, measure)),
         ("is skipped", "are skipped", _gone(skipped, measure)),

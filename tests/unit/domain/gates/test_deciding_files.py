@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.domain.gates.deciding_files import decides, is_named, words_of
+from spool.domain.gates.deciding_files import decides, is_named, names_test, words_of
 from spool.domain.gates.deciding_files import test_is_in as is_in
 
 DECIDING = [
@@ -47,6 +47,19 @@ def test_what_a_gates_command_names_decides() -> None:
 )
 def test_a_text_names_a_path_or_its_folder(path: str, text: str, named: bool) -> None:
     assert is_named(path, text) is named
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Make `test_refund` pass.", True),
+        ("Make tests/test_a.py::test_refund[x] pass.", True),
+        ("Make test_refund_twice pass.", False),
+        ("Refunds fail.", False),
+    ],
+)
+def test_a_text_names_a_test(text: str, named: bool) -> None:
+    assert names_test(text, "tests/test_a.py::test_refund[x]") is named
 
 
 def test_a_tests_id_says_which_file_it_is_in() -> None:

@@ -15,6 +15,8 @@ class Hint(StrEnum):
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
     GATES = "gates"
+    ADD_GATE = "add_gate"
+    NAME_CHANGE = "name_change"
 
 
 class SpoolError(Exception):

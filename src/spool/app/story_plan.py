@@ -34,7 +34,7 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,
         learnings=learnings_of(spec.root, parts.folder),
-        own_folders=own_folders(spec, parts),
+        own_folders=own_folders(spec.root, parts.repository, parts.change.directory),
     )
     world = StoryWorld(
         source=ChangeStories(

@@ -24,7 +24,7 @@ from spool.domain.gates.values import (
     refusal,
 )
 from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
-from spool.domain.gates.words import brief, for_agent
+from spool.domain.gates.words import MOST_TESTS, brief, for_agent
 from spool.engine.gates import Gate
 from spool.engine.ports import Clock, Emit
 from spool.engine.proving import Attempt, Checked, Prover, Tree
@@ -124,6 +124,14 @@ class Gatekeeper:
             for gate in self._gates:
                 self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
         return base
+
+    async def holds(self, tree: str) -> bool:
+        """Protect a recorded tree to compare with; return whether it exists."""
+        return bool(tree) and await self._checks.keep(tree)
+
+    async def tree(self) -> str:
+        """Record the working tree and return its name; empty without git."""
+        return await self._checks.tree()
 
     def _red_before(self, base: str) -> tuple[str, ...]:
         """Return the tests that fail at the baseline, and the gates that are red without naming any."""
@@ -229,8 +237,9 @@ class Gatekeeper:
 
     async def _checked(self, gate: GateSpec, attempt: Attempt) -> Checked:
         """Run a gate on a claim; a red one runs again once."""
-        before = None
-        if self._policy.baseline is not Baseline.OFF:
+        before = self._baselines.get((gate.name, attempt.base))
+        # Without git, a baseline cannot be made up for: the tree as it is now is the agent's.
+        if before is None and attempt.base and self._policy.baseline is not Baseline.OFF:
             before = await self._baseline(gate, attempt.base, in_place=False)
         allowed = self._prover.allowed(attempt)
         flaky = frozenset(before.flaky if before else ())
@@ -262,7 +271,10 @@ class Gatekeeper:
             tell_agent="" if finding.green else for_agent(gate, run, finding),
             proof=Proof.UNBROKEN if finding.green else None if run.started else Proof.UNVERIFIABLE,
             tests=run.results.total if run.results else None,
-            failing=finding.worse[:10],
+            failing=finding.failing[:MOST_TESTS],
+            vanished=finding.vanished[:MOST_TESTS],
+            skipped=finding.skipped[:MOST_TESTS],
+            fixed=finding.fixed[:MOST_TESTS],
             flaky=tuple(sorted(wavering)),
             duration_s=round(run.duration_s, 3),
             log=run.log,

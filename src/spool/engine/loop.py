@@ -19,6 +19,7 @@ from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
+    UNSEEN,
     Continue,
     Ended,
     ExitCode,
@@ -126,8 +127,8 @@ class Loop:
 
     async def _resume(self) -> Finish | None:
         """Judge an iteration that was recorded but not judged, then settle what is due."""
-        if self._unjudged is not None:
-            await self._judge_unfinished(*self._unjudged)
+        if self._unjudged is not None and (done := await self._judge_unfinished(*self._unjudged)):
+            return done
         while not self._stop.requested:
             try:
                 memory = await self._stop.obeyed(self._plan.resume(self._state.memory))
@@ -155,18 +156,24 @@ class Loop:
     def _checking(self, gate: str) -> None:
         self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
 
-    async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> None:
-        """Judge the iteration in which the runner before died; one whose gates did not run is examined first."""
-        if not recorded:
-            record = await self._examined(record)
+    async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> Finish | None:
+        """Judge the iteration in which the runner before ended; one whose gates did not run is examined first.
+
+        Return the end if it completes the work. Limits count per run, so it ends the loop in no other way.
+        """
+        examined = record if recorded else await self._examined(record)
+        if examined is None:
+            return None
+        record = examined
         usage = self._state.usage + record.usage
-        verdict, memory = self._judged(_ended(record, usage))
+        verdict, memory = self._judged(_ended(record, usage), advance(self._tally, record.as_outcome()))
         if recorded:
             self._account.save(in_flight=None, memory=memory, usage=usage)
         else:
             self._account.end_iteration(record, memory)
         if isinstance(verdict, Retry):
             self._account.report_retry(verdict)
+        return verdict if isinstance(verdict, Finish) and verdict.status is Status.DONE else None
 
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
@@ -227,7 +234,10 @@ class Loop:
         record = msgspec.structs.replace(record, commit=await self._commit(record))
         begun = msgspec.structs.replace(request.begun, ended=record)
         self._account.save(phase=Phase.RECORDING, in_flight=begun)
-        record = await self._examined(record)
+        examined = await self._examined(record)
+        if examined is None:
+            return self._stopped()
+        record = examined
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
         self._account.end_iteration(record, memory)
@@ -285,9 +295,15 @@ class Loop:
             session=self._session if agency.resume else "",
         )
 
-    async def _examined(self, record: IterationRecord) -> IterationRecord:
-        """Return the record with the results of the gates and of the plan."""
-        outcome, verified = await self._pass_gates(record)
+    async def _examined(self, record: IterationRecord) -> IterationRecord | None:
+        """Return the record with the results of the gates and of the plan; None if a stop came before them.
+
+        The iteration then stays in flight, and the next run examines it.
+        """
+        passed = await self._pass_gates(record)
+        if passed is None:
+            return None
+        outcome, verified = passed
         findings = Findings()
         try:
             findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
@@ -306,8 +322,8 @@ class Loop:
             progress=findings.progress,
         )
 
-    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified]:
-        """Run the gates; one that cannot run turns the outcome into an error."""
+    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:
+        """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
         outcome = record.as_outcome()
         try:
             verified = await self._stop.obeyed(self._verified(record))
@@ -319,11 +335,8 @@ class Loop:
             return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), Verified(
                 claimed=False
             )
-        if verified is None:  # what was not checked is not done
-            reason = f"stopped by {self._stop.by}"
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), Verified(
-                claimed=False
-            )
+        if verified is None:
+            return (outcome, Verified(claimed=False)) if outcome.kind in UNSEEN else None
         return outcome, verified
 
     async def _verified(self, record: IterationRecord) -> Verified:
@@ -351,9 +364,9 @@ class Loop:
         self._account.remember(memory)
         return verdict
 
-    def _judged(self, ended: Ended) -> tuple[Verdict, PlanState]:
+    def _judged(self, ended: Ended, tally: Tally | None = None) -> tuple[Verdict, PlanState]:
         now = self._ports.clock.now().timestamp()
-        judgement = self._plan.judge(self._state.memory, ended, self._tally, now=now)
+        judgement = self._plan.judge(self._state.memory, ended, tally or self._tally, now=now)
         return judgement.verdict, judgement.memory
 
     def _judge_failed_command(self, error: CommandError) -> Verdict:

@@ -12,6 +12,8 @@ _WORDS = {
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
+    Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
+    Hint.NAME_CHANGE: "name the change as an argument",
 }
 
 

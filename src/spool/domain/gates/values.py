@@ -114,6 +114,13 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     proved_by: tuple[str, ...] = ()
     """Tests that fail without the change and pass with it."""
     failing: tuple[str, ...] = ()
+    """Tests that fail and refuse the claim; after a replay, those that pass only with edited tests."""
+    vanished: tuple[str, ...] = ()
+    """Tests of the baseline that are gone."""
+    skipped: tuple[str, ...] = ()
+    """Tests that ran at the baseline and are skipped now."""
+    fixed: tuple[str, ...] = ()
+    """Tests that failed at the baseline and pass now."""
     flaky: tuple[str, ...] = ()
     duration_s: float = 0.0
     log: str = ""

@@ -34,7 +34,7 @@ def test_json_prints_every_event_of_the_run(scratch: Scratch) -> None:
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [event["type"] for event in events] == [
-        "RunStarted", "IterationStarted", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent",
+        "RunStarted", "IterationStarted", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent", "AgentEvent",
         "IterationEnded", "Complete", "RunEnded",
     ]  # fmt: skip
     assert events == scratch.journal()

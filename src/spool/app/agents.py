@@ -38,6 +38,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     model: bool
     resume: bool
     json: bool
+    tokens: bool
     cost: bool
     allow_all: bool
     install: str

@@ -9,6 +9,7 @@ from pathlib import Path
 from spool.app.gates import own_folders
 from spool.domain.change import Change
 from spool.domain.loop import Door
+from spool.domain.prices import price_of
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
 from spool.engine.gatekeeper import Gatekeeper
@@ -89,6 +90,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
         auto_commit=settings.auto_commit,
         resume=settings.resume_agent,
         session=session,
+        price=price_of(settings.prices, harness=harness.name, model=settings.model),
         patience=Patience(
             iteration_s=settings.iteration_timeout or None,
             idle_s=settings.idle_timeout or None,
@@ -118,7 +120,7 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         return await parts.keeper.run_criterion()
 
     heads = None
-    if in_worktree and isinstance(parts.repository, Repository):
+    if (in_worktree or spec.limits.stall) and isinstance(parts.repository, Repository):
         heads = GitHeads(parts.repository, timeout_s=settings.command_timeout)
     aim = Aim(
         task=spec.task,

@@ -22,11 +22,11 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show, expected
+from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Harness, Ports, Store
+from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
 from spool.engine.stop import Stop
 from spool.errors import InternalError, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
@@ -40,7 +40,8 @@ from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.registry import this_machine
-from spool.host.state.specs import keep_spec
+from spool.host.state.specs import keep_spec, kept_spec
+from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
 from spool.host.terminals import NONE, TMUX
 from spool.sources.project import Project
@@ -91,15 +92,22 @@ class _Run:
         with ExitStack() as outliving, self._locked(repository):
             folder.prepare()
             folder.unmark_done()
-            if spec.listed:
-                self._keep_spec()
             earlier, unjudged = self._earlier(folder)
+            if spec.listed:
+                self._keep_spec(earlier)
             state = self._state(earlier, folder, repository)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
-    def _keep_spec(self) -> None:
+    def _keep_spec(self, earlier: LoopState | None) -> None:
+        """Store the spec. A loop that continues keeps its gates: an agent may have removed them from the settings."""
+        continues = earlier is not None and earlier.status is not Status.DONE and earlier.iteration > 0
         try:
+            kept = kept_spec(self._spec.folder) if continues and not self._spec.no_gates else None
+            if kept is not None and (missing := missing_gates(self._spec, kept)):
+                self._spec = with_gates(self._spec, missing)
+                names = ", ".join(gate.name for gate in missing)
+                self._warnings.append(f"continuing with the checks of the earlier run: {names}")
             keep_spec(self._spec)
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop cannot be resumed by name: {error}")
@@ -187,12 +195,25 @@ class _Run:
         parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
-        ports = Ports(agents=room.host, store=store, emit=room.emit, worktree=worktree, clock=self._clock)
+        ports = Ports(
+            agents=room.host,
+            store=store,
+            emit=room.emit,
+            worktree=worktree,
+            clock=self._clock,
+            expenses=self._expenses(room.state),
+        )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
+
+    def _expenses(self, state: LoopState) -> Expenses:
+        if not self._spec.listed:
+            return Unkept()
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
-            self._warnings.append(f"changes are not counted: {repository.why}")
+            measured = " and progress is not measured" if self._spec.limits.stall else ""
+            self._warnings.append(f"changes are not counted{measured}: {repository.why}")
         if self._spec.no_gates and (gates := self._spec.settings.gates):
             self._warnings.append(f"the configured checks are off: {', '.join(gate.name for gate in gates)}")
         for warning in self._warnings:

@@ -14,7 +14,7 @@ from spool.app.worktrees import known_projects
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Layer, Resolved, merge
+from spool.domain.settings import OWN, Layer, Resolved, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
@@ -89,6 +89,8 @@ def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callabl
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
     before = msgspec.structs.asdict(spec.settings)
+    mine = load_settings(None, {})
+    before |= {name: getattr(mine, name) for name in OWN}  # what holds for all loops holds as it is now
     layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
     return msgspec.structs.replace(
         spec,

@@ -22,14 +22,16 @@ def config(as_json: bool) -> None:
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
-        tables = resolved.settings.harnesses
-        click.echo(msgspec.json.format(msgspec.json.encode({**rows, "harnesses": tables}), indent=2).decode())
+        tables = {"prices": resolved.settings.prices, "harnesses": resolved.settings.harnesses}
+        click.echo(msgspec.json.format(msgspec.json.encode({**rows, **tables}), indent=2).decode())
         return
     width = max(map(len, NAMES))
     shown = {name: _shown(name, value) for name, value in values.items()}
     value_width = max(map(len, shown.values()))
     for name in NAMES:
         click.echo(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}")
+    for model, price in resolved.settings.prices.items():
+        click.echo(f"[prices.{model}]  {msgspec.json.encode(price).decode()}")
     for name, table in resolved.settings.harnesses.items():
         click.echo(f"[harnesses.{name}]  {msgspec.json.encode(table).decode()}")
     click.echo(f"\nFiles: {(root or Path()) / PROJECT_FILE}\n       {user_file()}", err=True)

@@ -53,7 +53,7 @@ def _show(rows: list[AgentRow]) -> None:
     width = max(len(row.name) for row in rows)
     click.echo(f"{'name':<{width}}  {'version':<28}  supports")
     for row in rows:
-        able = [word for word in ("model", "resume", "json", "cost") if getattr(row, word)]
+        able = [word for word in ("model", "resume", "json", "tokens", "cost") if getattr(row, word)]
         if row.installed:
             shown = f"{row.version or 'installed':<28}  {', '.join(able)}"
         else:

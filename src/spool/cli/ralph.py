@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from spool.cli import loop_options as shared
+from spool.cli.budget_options import BUDGET_OPTIONS, STALL_OPTION
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
 from spool.cli.target import pick_change, resolve, resume_command
 from spool.domain.loop import Door
@@ -38,7 +39,8 @@ _EXAMPLES = (
 @_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@shared.together(shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
+@STALL_OPTION
+@shared.together(BUDGET_OPTIONS, shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from spool.cli import loop_options as shared
+from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resolve, resume_command
 from spool.domain.loop import Door
@@ -27,12 +28,12 @@ _EXAMPLES = (
     "run",
     cls=GroupedCommand,
     examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 130 interrupted.",
+    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 out of budget, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@shared.together(shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
+@shared.together(BUDGET_OPTIONS, shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),

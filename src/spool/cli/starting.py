@@ -2,14 +2,17 @@
 
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
 from spool.app.launch import in_background
+from spool.app.loops import loop_at
 from spool.app.runner import run
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
+from spool.views.continuing import continue_command, continue_hint
 from spool.views.select import observers_of
 
 
@@ -27,6 +30,10 @@ def run_here(spec: LoopSpec) -> int:
     if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
             click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
+    elif finish.limit and spec.again and (loop := loop_at(Path(spec.root), spec.door, spec.change)):
+        hint = continue_hint(loop)
+        with suppress(OSError):
+            click.echo(f"{hint[:1].upper()}{hint[1:]}:\n  {continue_command(spec.again, loop)}", err=True)
     return int(finish.exit_code)
 
 

@@ -12,6 +12,9 @@ from spool.domain.story import StoryTask, parse_stories
 from spool.domain.tasks import parse_tasks
 
 DEFAULT_MAX = 10
+DEFAULT_STALL = 3
+_REMEMBERED = 100
+"""Trees in which a change back is noticed; each is 16 characters of the saved state."""
 NO_LEDGER = Ledger()
 
 
@@ -32,6 +35,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Changed files, except Spool's own; None if git failed."""
     ticked: int = 0
     """The change in the number of ticked boxes; negative if boxes were cleared."""
+    came_back: bool = False
+    """Whether the tree changed into one that this loop had before."""
 
 
 def default_criterion(tasks: str | None) -> Criterion:
@@ -40,13 +45,18 @@ def default_criterion(tasks: str | None) -> Criterion:
 
 
 def bounds_for(
-    criterion: Criterion, *, max_iterations: int | None, configured: int | None, stall: int | None, stall_default: int
+    criterion: Criterion,
+    *,
+    max_iterations: int | None,
+    configured: int | None,
+    stall: int | None,
+    stall_default: int | None,
 ) -> tuple[int | None, int]:
     """Return the iteration and stall limits; a manual loop has neither unless requested at its start."""
     if criterion is Criterion.MANUAL:
         return max_iterations, stall or 0
     limit = max_iterations if max_iterations is not None else (DEFAULT_MAX if configured is None else configured)
-    return limit or None, stall_default if stall is None else stall
+    return limit or None, next((chosen for chosen in (stall, stall_default) if chosen is not None), DEFAULT_STALL)
 
 
 def check_boxes(still_open: Sequence[StoryTask]) -> GateResult:
@@ -104,8 +114,18 @@ def check_command(command: str, exit_code: int | None) -> GateResult:
 
 
 def is_progress(seen: Seen) -> bool:
-    """Whether an iteration made progress. Output does not count; an unknown number of changed files does."""
+    """Whether an iteration made progress. Output does not count; an unknown number of changed files does.
+
+    Changing the same lines back and forth is none, even if each change is committed.
+    """
+    if seen.came_back:
+        return False
     return seen.head_moved or seen.changed_files is None or seen.changed_files > 0 or seen.ticked != 0
+
+
+def remembered(seen: tuple[str, ...], trees: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ids of recent trees with those of one more iteration, without repetitions."""
+    return tuple(dict.fromkeys((*seen, *trees)))[-_REMEMBERED:]
 
 
 def exit_reason(outcome: Outcome) -> str:

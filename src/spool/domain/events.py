@@ -4,8 +4,10 @@ from datetime import datetime
 
 import msgspec
 
+from spool.domain.budget import Limit
 from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
+from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
 from spool.domain.verdict import Limits, Status
@@ -181,6 +183,10 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     status: Status
     reason: str
     exit_code: int
+    limit: Limit | None = None
+    """The limit that ended it, if raising it lets the loop continue."""
+    receipt: Receipt | None = None
+    """What the loop has taken so far; None after an error of Spool's before its first iteration."""
 
 
 Event = (

@@ -13,7 +13,12 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     install: str
     model: bool = True
     json: bool = False
+    tokens: bool = False
+    """Whether it reports the tokens that it used."""
     cost: bool = False
+    """Whether it reports what they cost."""
+    usage_so_far: bool = False
+    """Whether it reports its usage while it runs, not only at its end."""
     allow_all: bool = True
     """Whether it asks for permissions; pi and aider never do."""
     resume: bool = False

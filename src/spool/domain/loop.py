@@ -6,8 +6,10 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.budget import Limit
 from spool.domain.carried import carried
 from spool.domain.gates.values import Proof
+from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
 
@@ -80,8 +82,12 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    seen: tuple[str, ...] = ()
+    """Hashes of recent trees; a tree that comes back is no progress."""
     base: str = ""
     """The recorded tree in which the loop, or the story, began; gates compare with it."""
+    left: str = ""
+    """The recorded tree at the end of the last run; what differs from it later is a person's."""
     changed: bool = False
     """Whether any iteration of the loop changed files, or may have."""
     unverifiable: int = 0
@@ -110,6 +116,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None
     cost: float | None
     max_cost: float | None
+    max_duration_s: float | None = None
 
 
 class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +148,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the terminal output."""
     status: Status = Status.RUNNING
     reason: str = ""
+    limit: Limit | None = None
+    """The limit that ended the run, if raising it lets the loop continue."""
     phase: Phase | None = None
     phase_since: datetime | None = None
     waiting_until: datetime | None = None
@@ -154,6 +163,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     memory: PlanState = PlanState()
     usage: Usage = Usage()
     """The total usage of all iterations of this loop."""
+    receipt: Receipt = Receipt()
     runner: Runner
     started_at: datetime
     updated_at: datetime
@@ -189,6 +199,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
             max_tokens=self.limits.max_tokens or None,
             cost=self.usage.cost_usd,
             max_cost=self.limits.max_cost_usd or None,
+            max_duration_s=self.limits.max_duration_s or None,
         )
 
     def age_s(self, now: datetime) -> float:

@@ -8,6 +8,7 @@ from spool.domain.carried import carried
 from spool.domain.criteria import Criterion, check_promise, exit_reason
 from spool.domain.gates.values import refusal
 from spool.domain.loop import SCHEMA, LoopSummary, Runner
+from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.verdict import Status
 
@@ -52,6 +53,8 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     """Iterations without progress after which the loop is stuck; 0 disables."""
     token_budget: int = 0
     cost_budget: float = 0.0
+    duration_budget_s: float = 0.0
+    """The time limit of a run, in seconds; 0 disables."""
     status: Status
     reason: str = ""
     terminal: str = ""
@@ -69,6 +72,7 @@ class LoopFile(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
     tokens: int | None = None
     cost: float | None = None
+    receipt: Receipt = Receipt()
     iterations: tuple[LoopIteration, ...] = ()
 
 
@@ -99,6 +103,7 @@ def loop_file(loop: LoopSummary, iterations: tuple[LoopIteration, ...]) -> LoopF
         stall_iterations=loop.limits.stall,
         token_budget=loop.limits.max_tokens,
         cost_budget=loop.limits.max_cost_usd,
+        duration_budget_s=loop.limits.max_duration_s,
         state=loop.folder,
         tokens=loop.usage.tokens,
         cost=loop.usage.cost_usd,

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.budget import Exceeded
 from spool.domain.promise import Claim, PromiseReading
 from spool.domain.stream import ErrorKind, Failure, Usage
 from spool.domain.text import one_line
@@ -24,6 +25,7 @@ class OutcomeKind(StrEnum):
     PERMISSION_DENIED = "permission denied"
     INTERRUPTED = "interrupted"
     OUTPUT_LIMIT = "output limit"
+    OVER_BUDGET = "over budget"
 
 
 class StopCause(StrEnum):
@@ -34,6 +36,7 @@ class StopCause(StrEnum):
     IDLE = "idle"
     OUTPUT = "output"
     PROMISED = "promised"
+    BUDGET = "budget"
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopCause | None = None
     stopped_by: str = ""
     """The source of a person's request."""
+    exceeded: Exceeded | None = None
+    """The budget that was used up while the agent ran, if it was stopped for that."""
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
@@ -75,6 +80,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     note: str = ""
     refused: Refusal | None = None
+    exceeded: Exceeded | None = None
 
     @property
     def is_error(self) -> bool:
@@ -100,6 +106,13 @@ _STOPPED = {
 
 def classify(facts: Facts) -> Outcome:
     """Return the outcome of the facts. The exit code is least reliable, so it is checked last."""
+    if facts.exceeded is not None:
+        return Outcome(
+            kind=OutcomeKind.OVER_BUDGET,
+            reason=facts.exceeded.reason,
+            exit_code=facts.exit_code,
+            exceeded=facts.exceeded,
+        )
     if facts.stopped in (StopCause.WALL, StopCause.IDLE) and facts.rate_limited_retry_s is not None:
         waited = Failure(message="was still waiting for a rate limit", retry_after_s=facts.rate_limited_retry_s)
         return _rate_limited(facts, waited)

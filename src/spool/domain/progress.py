@@ -9,7 +9,7 @@ from spool.domain import events
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
 from spool.domain.story import StoryList
-from spool.domain.stream import Done, Usage
+from spool.domain.stream import Done, Usage, UsageSoFar
 from spool.domain.verdict import Status
 
 WHOLE = ""
@@ -97,7 +97,7 @@ class LoopProgress:
         self.iteration = 0
         self.attempt = 1
         self.max_attempts: int | None = None
-        self.usage = Usage()
+        self._used = self._running = Usage()
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.ended: events.RunEnded | None = None
@@ -115,6 +115,11 @@ class LoopProgress:
         if self.started_at is None:
             return 0.0
         return self._earlier_s + max(0.0, ((self.ended_at or now) - self.started_at).total_seconds())
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all iterations, the running one included."""
+        return self._used + self._running
 
     @property
     def completed(self) -> int:
@@ -142,8 +147,8 @@ class LoopProgress:
         """Apply one event and return its story."""
         match event:
             case events.StoryEvent() | events.AgentEvent():
-                if isinstance(event.event, Done):
-                    self.usage += event.event.usage
+                if isinstance(event.event, UsageSoFar | Done):
+                    self._running = event.event.usage
             case events.RunStarted():
                 self._begin(event)
             case events.IterationStarted():
@@ -216,6 +221,7 @@ class LoopProgress:
         attempt.seconds = record.duration_s
         story.seconds += record.duration_s
         story.usage += record.usage
+        self._used, self._running = self._used + record.usage, Usage()
         if len(story.files) < _FILES:
             story.files.update(record.files)
         self.charted.append(Spent(record.duration_s, record.usage.tokens or 0, record.usage.cost_usd or 0.0))

@@ -29,6 +29,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     refusal: str = ""
     """Why the agent's last promise did not count."""
+    idle: int = 0
+    """Iterations without progress, if one more ends the loop."""
     checks: str = ""
     """What Spool runs itself when the work is claimed."""
     question_tool: str = ""
@@ -117,6 +119,19 @@ def _refusal_section(refusal: str) -> str:
     return _section("## Your last promise was refused", f"{refusal}\n\n{how}")
 
 
+def _stall_section(idle: int) -> str:
+    """Ask for another approach before the loop ends for lack of progress."""
+    if not idle:
+        return ""
+    last = "The last iteration" if idle == 1 else f"The last {idle} iterations"
+    return _section(
+        "## Take another approach",
+        f"{last} made no progress: no new commit, no lasting change to the files, no box ticked. If this one makes "
+        "none either, the loop ends. Do not repeat what was tried. Find out what is in the way, then take a different "
+        "or smaller step and leave its result in the files.",
+    )
+
+
 def _story_section(parts: StoryPrompt) -> str:
     lines = []
     for task in parts.story.tasks:
@@ -134,6 +149,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
         _refusal_section(parts.refusal),
+        _stall_section(parts.idle),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),

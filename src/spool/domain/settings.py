@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from math import inf
 from typing import Any, Literal
 
 import msgspec
@@ -9,11 +10,14 @@ import msgspec
 from spool.domain.durations import seconds
 from spool.domain.gates.configured import joined, read_gates
 from spool.domain.gates.values import GateSpec
+from spool.domain.prices import Price
 from spool.domain.text import one_line
-from spool.errors import UsageError
+from spool.errors import Hint, UsageError
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 TABLES = "harnesses"
+OWN = ("max_tokens_per_day", "max_cost_per_day", "prices")
+"""Settings that a repository cannot set: they hold for all of a person's loops."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,9 +57,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     allow_change: tuple[str, ...] = ()
     """Tests, and files that decide about tests, which the agent may change."""
     allow_empty: bool = False
-    stall_iterations: int = 3
+    stall_iterations: int | None = None
+    """Iterations without progress; None means 3 for `wt-loop` and no limit for `ralph`."""
     max_tokens: int = 0
     max_cost_usd: float = 0.0
+    max_duration: float = 0.0
+    max_tokens_per_day: int = 0
+    max_cost_per_day: float = 0.0
+    prices: dict[str, Price] = {}
     done_command_timeout: float = 900.0
     worktree_copy: tuple[str, ...] = (".env*",)
     """Untracked files to copy into a new worktree."""
@@ -70,6 +79,8 @@ class Layer(msgspec.Struct, frozen=True):
     origin: str
     """A file, or the flag or variable of a single setting; empty for a form on the screen."""
     values: Mapping[str, Any]
+    of_repository: bool = False
+    """Whether the values come from the repository, not from the person."""
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -80,8 +91,8 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
-DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace"))}
-NAMES = tuple(name for name in _TYPES if name != TABLES)
+DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration"))}
+NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 
 
 def merge(layers: list[Layer]) -> Resolved:
@@ -126,6 +137,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         near = get_close_matches(name, _TYPES, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
         raise UsageError(f"unknown setting '{one_line(name, 60)}' in {layer.origin}", hint=hint)
+    if layer.of_repository and name in OWN:
+        raise UsageError(f"{layer.origin} cannot set {name}: it holds for all your loops", hint=Hint.OWN_SETTINGS)
     try:
         if name == "model" and raw == "":  # unsets the model of earlier layers
             return None
@@ -135,7 +148,7 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return seconds(raw)
         if _TYPES[name] is bool:
             return _switch(raw)
-        if _TYPES[name] is int:
+        if raw is not None and _TYPES[name] in (int, int | None):
             return _whole(raw)
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
@@ -164,9 +177,13 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         "stall_iterations",
         "max_tokens",
         "max_cost_usd",
+        "max_tokens_per_day",
+        "max_cost_per_day",
     ):
-        if getattr(settings, name) < 0:
+        if (value := getattr(settings, name) or 0) < 0:
             refuse(name, "cannot be negative")
+        if not value < inf:  # nan is not less either
+            refuse(name, "must be a finite number")
     if settings.max_iterations and settings.min_iterations > settings.max_iterations:
         origin = origins["max_iterations"]
         most = origin if origin.startswith("--") else "max_iterations"

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
-from spool.domain.criteria import Criterion
+from spool.domain.criteria import DEFAULT_STALL, Criterion
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
@@ -81,7 +82,12 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.settings
         match self.door:
             case Door.RUN:
-                return Limits(max_iterations=None, error_threshold=0, rate_limit_pause_s=settings.rate_limit_pause)
+                return Limits(
+                    max_iterations=None,
+                    error_threshold=0,
+                    rate_limit_pause_s=settings.rate_limit_pause,
+                    **_budgets(settings),
+                )
             case Door.RALPH:
                 return _limits(settings)
             case Door.WORKTREE:
@@ -91,10 +97,20 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
                     _limits(settings),
                     min_iterations=1,
                     error_threshold=0 if manual else settings.error_threshold,
-                    stall=settings.stall_iterations,
-                    max_tokens=settings.max_tokens,
-                    max_cost_usd=settings.max_cost_usd,
+                    stall=DEFAULT_STALL if settings.stall_iterations is None else settings.stall_iterations,
                 )
+
+
+def missing_gates(spec: LoopSpec, earlier: LoopSpec) -> tuple[GateSpec, ...]:
+    """Return the gates of an earlier run that a spec does not have, by their names."""
+    names = {gate.name for gate in spec.settings.gates}
+    return tuple(gate for gate in earlier.settings.gates if gate.name not in names)
+
+
+def with_gates(spec: LoopSpec, gates: tuple[GateSpec, ...]) -> LoopSpec:
+    """Return a spec with more gates."""
+    settings = msgspec.structs.replace(spec.settings, gates=(*gates, *spec.settings.gates))
+    return msgspec.structs.replace(spec, settings=settings)
 
 
 def _limits(settings: Settings) -> Limits:
@@ -105,7 +121,19 @@ def _limits(settings: Settings) -> Limits:
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,
+        stall=settings.stall_iterations or 0,
+        **_budgets(settings),
     )
+
+
+def _budgets(settings: Settings) -> dict[str, Any]:
+    return {
+        "max_tokens": settings.max_tokens,
+        "max_cost_usd": settings.max_cost_usd,
+        "max_duration_s": settings.max_duration,
+        "max_tokens_per_day": settings.max_tokens_per_day,
+        "max_cost_per_day": settings.max_cost_per_day,
+    }
 
 
 def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from spool.domain.budget import Exceeded, Limit
 from spool.domain.carried import carried
 from spool.domain.gates.values import GateResult, Proof
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
+from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
 from spool.domain.verdict import Status
 
@@ -35,6 +37,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     insertions: int = 0
     deletions: int = 0
+    trees: tuple[str, ...] = ()
+    """The ids of the working tree before and after."""
 
 
 class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +63,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     refused: Refusal | None = None
     """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
+    exceeded: Exceeded | None = None
+    """The budget that was used up while the agent ran."""
     gates: tuple[GateResult, ...] = ()
     """The results of the gates, if completion was claimed."""
     proof: Proof | None = None
@@ -81,6 +87,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The commits added to HEAD during this iteration, oldest first."""
     progress: bool | None = None
     """Whether the iteration made progress; None if not measured."""
+    trees: tuple[str, ...] = ()
+    """The ids of the working tree before and after the iteration; none without git."""
     story_id: str | None = None
     attempt: int | None = None
     session: str = ""
@@ -92,7 +100,13 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
         """The changes of this iteration; None without git."""
         if self.changed_files is None:
             return None
-        return Changes(count=self.changed_files, files=self.files, insertions=self.insertions, deletions=self.deletions)
+        return Changes(
+            count=self.changed_files,
+            files=self.files,
+            insertions=self.insertions,
+            deletions=self.deletions,
+            trees=self.trees,
+        )
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
@@ -116,8 +130,17 @@ class Unfinished(NamedTuple):
     """Whether the history has it; if not, its gates have not run."""
 
 
-def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime) -> Unfinished | None:
-    """Return the iteration in flight, if any: as it was recorded, or ended, else as interrupted."""
+def unfinished(
+    state: LoopState,
+    last: IterationRecord | None,
+    *,
+    now: datetime,
+    used: Usage = Usage(),  # noqa: B008 - a frozen value
+) -> Unfinished | None:
+    """Return the iteration in flight, if any: as it was recorded, or ended, else as interrupted.
+
+    `used` is what its agent had reported.
+    """
     begun = state.in_flight
     if begun is None:
         return None
@@ -125,28 +148,36 @@ def unfinished(state: LoopState, last: IterationRecord | None, *, now: datetime)
         return Unfinished(last, recorded=True)
     if begun.ended is not None:
         return Unfinished(begun.ended, recorded=False)
-    return Unfinished(interrupted_record(begun, ended_at=max(now, begun.started_at)), recorded=False)
+    record = interrupted_record(begun, ended_at=max(now, begun.started_at))
+    return Unfinished(msgspec.structs.replace(record, usage=used), recorded=False)
 
 
 def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: int = 0) -> LoopState:
     """Return a new run's state, continued from an earlier run.
 
-    A run that was killed or stopped continues with its attempt; after any other end, limits start over. An iteration
-    that was in flight stays so until the new run has judged it.
+    A run that was killed, stopped or out of budget continues with its attempt; after any other end, limits start over.
+    An iteration that was in flight stays so until the new run has judged it.
     """
-    kept = earlier is not None and (earlier.status in (Status.RUNNING, Status.STOPPED) or earlier.in_flight is not None)
+    kept = earlier is not None and (
+        earlier.status in (Status.RUNNING, Status.STOPPED)
+        or earlier.limit not in (None, Limit.STALL)
+        or earlier.in_flight is not None
+    )
     return msgspec.structs.replace(
         state,
         iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else PlanState(base=_base(earlier)),
+        memory=earlier.memory if earlier and kept else _starting(earlier),
         usage=earlier.usage if earlier else Usage(),
+        receipt=earlier.receipt if earlier else Receipt(),
         in_flight=earlier.in_flight if earlier else None,
     )
 
 
-def _base(earlier: LoopState | None) -> str:
-    """Return the tree in which the loop began: that of the first run since it was last done."""
-    return earlier.memory.base if earlier is not None and earlier.status is not Status.DONE else ""
+def _starting(earlier: LoopState | None) -> PlanState:
+    """Return the memory with which limits start over: gates still measure from where the loop began."""
+    if earlier is None or earlier.status is Status.DONE:
+        return PlanState()
+    return PlanState(base=earlier.memory.base, left=earlier.memory.left)
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

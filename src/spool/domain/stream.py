@@ -103,6 +103,12 @@ class Failure(_StreamEvent, frozen=True, kw_only=True, tag="error"):
     """The next step for a person."""
 
 
+class UsageSoFar(_StreamEvent, frozen=True, kw_only=True, tag="usage"):
+    """The usage of the running agent up to now, for agents that report it before their end."""
+
+    usage: Usage
+
+
 class Done(_StreamEvent, frozen=True, kw_only=True, tag="done"):
     """The agent's final answer and usage."""
 
@@ -111,4 +117,4 @@ class Done(_StreamEvent, frozen=True, kw_only=True, tag="done"):
     session: str = ""
 
 
-StreamEvent = Message | ToolUse | ToolResult | Retry | Denied | Failure | Done
+StreamEvent = Message | ToolUse | ToolResult | Retry | Denied | Failure | UsageSoFar | Done

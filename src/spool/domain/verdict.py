@@ -5,6 +5,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from spool.domain.budget import Budgets, Exceeded, Limit, exceeded
 from spool.domain.gates.values import GateResult, Proof, refusal
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.pacing import error_pause_s, rate_limit_wait_s
@@ -33,7 +34,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(Budgets, frozen=True, kw_only=True):
     """The limits at which a loop ends unfinished. Iterations and errors count per run, budgets per loop."""
 
     min_iterations: int = 1
@@ -44,9 +45,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
     fail_fast: bool = False
     stall: int = 0
-    """Consecutive iterations without progress; 0 disables this limit and the next two."""
-    max_tokens: int = 0
-    max_cost_usd: float = 0.0
+    """Consecutive iterations without progress; 0 disables this limit."""
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +75,8 @@ class Finish(msgspec.Struct, frozen=True):
     status: Status
     reason: str
     exit_code: ExitCode
+    limit: Limit | None = None
+    """The limit that ended it, if raising it lets the loop continue."""
 
 
 class NextStory(msgspec.Struct, frozen=True):
@@ -107,6 +108,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     checked_tree: str = ""
     leavings: tuple[str, ...] = ()
     progress: bool | None = None
+    trees: tuple[str, ...] = ()
     changed_files: int | None = None
     used: Usage = Usage()
     """The total usage of all iterations of the loop."""
@@ -149,6 +151,8 @@ def judge_prompt(
     finished = Finish(Status.DONE, done, ExitCode.COMPLETE)
     if done and certain:
         return finished
+    if outcome.exceeded is not None:
+        return out_of_budget(outcome.exceeded)
     if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if done and tally.run_iterations >= limits.min_iterations:
@@ -159,10 +163,11 @@ def judge_prompt(
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
         reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{_last_claim(ended)}"
         return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
-    if spent := over_budget(limits, ended.used):
-        return Finish(Status.STUCK, spent, ExitCode.STUCK)
+    if spent := exceeded(limits, ended.used):
+        return out_of_budget(spent)
     if limits.stall and idle >= limits.stall:
-        return Finish(Status.STUCK, f"no progress in {counted(idle, 'iteration')} in a row", ExitCode.STUCK)
+        reason = f"no progress in {counted(idle, 'iteration')} in a row"
+        return Finish(Status.STUCK, reason, ExitCode.STUCK, Limit.STALL)
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
 
 
@@ -182,6 +187,8 @@ def judge_story(
         return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
     if outcome.kind is OutcomeKind.RATE_LIMITED:
         return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    if outcome.exceeded is not None:  # the attempt stays in the tree, and counts as none
+        return out_of_budget(outcome.exceeded)
     claimed = outcome.kind is OutcomeKind.COMPLETED
     if claimed and refused is None:
         return NextStory()
@@ -222,13 +229,9 @@ def refusal_words(refused: Refusal) -> str:
     return f"Your last message held this, and it did not count as a promise ({refused.why}):\n\n{quoted(refused.quote)}"
 
 
-def over_budget(limits: Limits, used: Usage) -> str:
-    """Return which budget is used up, or an empty string."""
-    if limits.max_tokens and (used.tokens or 0) >= limits.max_tokens:
-        return f"the budget of {limits.max_tokens} tokens is used up"
-    if limits.max_cost_usd and (used.cost_usd or 0.0) >= limits.max_cost_usd:
-        return f"the budget of ${limits.max_cost_usd:.2f} is used up"
-    return ""
+def out_of_budget(spent: Exceeded) -> Finish:
+    """Return the end of a loop whose budget is used up."""
+    return Finish(Status.STUCK, spent.reason, ExitCode.STUCK, spent.limit)
 
 
 def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait | Finish:

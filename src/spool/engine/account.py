@@ -6,7 +6,7 @@ import msgspec
 
 from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, Warned
 from spool.domain.gates.values import Proof
-from spool.domain.loop import Phase, PlanState
+from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord, LoopState, interrupted_record
 from spool.domain.verdict import ExitCode, Finish, Retry, Status
@@ -43,18 +43,41 @@ class Account:
         self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
-        self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=self.state.usage + record.usage)
+        self.count_iteration(record, memory)
+
+    def count_iteration(self, record: IterationRecord, memory: PlanState) -> None:
+        """Save what an iteration has taken, after history and journal have it."""
+        try:
+            self._ports.expenses.add(record)
+        except SpoolError as error:
+            self.warn(error)
+        receipt = self.state.receipt.with_iteration(record, accepted=memory.due is Due.ACCEPT)
+        usage = self.state.usage + record.usage
+        self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=usage, receipt=receipt)
+
+    def count_wait(self, seconds: float) -> None:
+        """Add a wait to the receipt."""
+        self.state = msgspec.structs.replace(self.state, receipt=self.state.receipt.with_wait(seconds))
 
     def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
-        self.save(status=finish.status, reason=finish.reason, phase=Phase.ENDED, ended_at=self._ports.clock.now())
+        now = self._ports.clock.now()
+        self.save(status=finish.status, reason=finish.reason, limit=finish.limit, phase=Phase.ENDED, ended_at=now)
         if finish.status is Status.DONE:
             proof = self.state.memory.proof or Proof.WORD
             self._ports.emit(Complete(iterations=iterations, usage=self.state.usage, proof=proof, evidence=evidence))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
             story = self.state.story
             self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
-        self._ports.emit(RunEnded(status=finish.status, reason=finish.reason, exit_code=int(finish.exit_code)))
+        self._ports.emit(
+            RunEnded(
+                status=finish.status,
+                reason=finish.reason,
+                exit_code=int(finish.exit_code),
+                limit=finish.limit,
+                receipt=self.state.receipt,
+            )
+        )
 
     def abandon(self, why: str, status: Status, *, iterations: int) -> None:
         """End the run after an error of ours, and record the iteration in flight as interrupted.

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from spool.domain.events import GateEnded, GateStarted, Warned
-from spool.domain.gates.deciding_files import test_is_in, words_of
+from spool.domain.gates.deciding_files import is_cache, test_is_in, words_of
 from spool.domain.gates.values import (
     DONE_COMMAND,
     Baseline,
@@ -30,7 +30,7 @@ from spool.engine.ports import Clock, Emit
 from spool.engine.proving import Attempt, Checked, Prover, Tree
 from spool.errors import Hint, UsageError
 
-_DELETED = "D"
+_ADDED, _DELETED = "A", "D"
 Starting = Callable[[str], None]
 """Called with a gate's name when it starts."""
 
@@ -47,8 +47,17 @@ class Checks(Protocol):
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""
 
+    async def overlaid(self, tree: Tree) -> str:
+        """Record a tree with some of its paths as they are in another one, and return its name."""
+
     async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
+
+    async def note_ignored(self, tree: str) -> None:
+        """Remember which ignored files there are beside a tree."""
+
+    async def newly_ignored(self, tree: str) -> tuple[str, ...]:
+        """Return the ignored files that are new, or differ, since they were noted for a tree."""
 
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         """Return the run of a gate on a tree, if it is remembered."""
@@ -113,13 +122,20 @@ class Gatekeeper:
         self._baselines: dict[tuple[str, str], GateRun] = {}
         self._prover = Prover(self._run, policy, tuple(gate.run for gate in gates))
 
-    async def open(self, base: str, starting: Starting) -> str:
-        """Run the gates before the first agent; return the tree in which the loop began."""
+    async def open(self, base: str, left: str, starting: Starting) -> str:
+        """Run the gates before the first agent; return the tree in which the loop began.
+
+        What changed since `left`, the tree at the end of the last run, is a person's work: the base has it too.
+        """
         self._starting = starting
         here = await self._checks.tree()
         if not base or not await self._checks.keep(base):
             base = here
-            await self._checks.keep(here)
+            await self._checks.note_ignored(base)
+        elif left and (edited := await self._checks.changes(left, here)):
+            base = await self._checks.overlaid(Tree(base, here, tuple(edited)))
+            await self._checks.note_ignored(base)
+        await self._checks.keep(base)
         if self._policy.baseline is not Baseline.OFF:
             for gate in self._gates:
                 self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
@@ -149,13 +165,16 @@ class Gatekeeper:
         started = self._clock.monotonic()
         tree = await self._checks.tree()
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
-        attempt = Attempt(claim.base, tree, changes, claim.named)
+        hidden = tuple(path for path in await self._checks.newly_ignored(claim.base) if not is_cache(path))
+        attempt = Attempt(claim.base, tree, changes, claim.named, hidden)
         if tree and tree == self._refused.tree:  # the same work again
             return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
         results = await self._judged(claim, attempt)
-        left = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
+        touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
+        left = [path for path, how in touched.items() if how == _ADDED]
         if refusal(results) is None:
             await self._checks.keep(tree)
+            await self._checks.note_ignored(tree)
         seconds = self._clock.monotonic() - started
         verified = Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
         if verified.proof is Proof.REFUSED:
@@ -167,6 +186,11 @@ class Gatekeeper:
         gate = next(gate for gate in self._gates if gate.name == DONE_COMMAND)
         run = self._ran[gate.name] = await self._run(gate, "claim", None)
         return run.exit_code
+
+    async def close(self) -> str:
+        """Return the tree at the end of a run, kept for the next one; empty without git."""
+        tree = await self._checks.tree()
+        return tree if await self._checks.keep(tree) else ""
 
     async def _judged(self, claim: Claim, attempt: Attempt) -> tuple[GateResult, ...]:
         if refused := self._empty(claim, attempt):
@@ -254,7 +278,7 @@ class Gatekeeper:
         run = self._ran.pop(gate.name, None) or await self._run(gate, "claim", tree)
         finding = weigh(run, measure)
         wavering: frozenset[str] = frozenset()
-        if not finding.green and run.exit_code is not None:
+        if not finding.green and run.exit_code is not None and not run.changed:
             again = await self._run(gate, "again", tree)
             second = weigh(again, measure)
             if second.green and not strict:

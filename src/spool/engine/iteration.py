@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from spool.domain.budget import Exceeded, Limit
 from spool.domain.events import Warned
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
+from spool.domain.prices import Price, priced
 from spool.domain.promise.reader import PromiseReader
 from spool.domain.state import Changes, InFlight, IterationRecord
 from spool.domain.stream import (
@@ -21,6 +23,7 @@ from spool.domain.stream import (
     ToolResult,
     ToolUse,
     Usage,
+    UsageSoFar,
 )
 from spool.domain.text import one_line
 from spool.engine.ports import Agent, Clock, Decoder, Emit, Harness, Ports
@@ -45,12 +48,19 @@ class Transcript:
     """Decodes an agent's output into events and keeps the facts that the outcome needs."""
 
     def __init__(
-        self, decoder: Decoder, reader: PromiseReader, report: Callable[[StreamEvent], None], *, allow_all: bool = False
+        self,
+        decoder: Decoder,
+        reader: PromiseReader,
+        report: Callable[[StreamEvent], None],
+        *,
+        allow_all: bool = False,
+        price: Price | None = None,
     ) -> None:
         self._decoder = decoder
         self._reader = reader
         self._report = report
         self._allow_all = allow_all
+        self._price = price
         self._spoke = False
         self.usage = Usage()
         self.session = ""
@@ -58,6 +68,8 @@ class Transcript:
         self.rate_limited_retry_s: float | None = None
         self.denied: list[str] = []
         self.reader_closed = False
+        self.over = False
+        """Whether the agent has reported its end."""
 
     def feed(self, chunk: bytes) -> None:
         """Decode the next chunk of output."""
@@ -89,6 +101,8 @@ class Transcript:
         for event in events:
             if isinstance(event, Denied) and event.withheld and self._allow_all:
                 continue
+            if isinstance(event, UsageSoFar | Done):
+                event = msgspec.structs.replace(event, usage=priced(event.usage, self._price))  # noqa: PLW2901
             self._note(event)
             self._report(event)
 
@@ -105,8 +119,12 @@ class Transcript:
                 self.denied.append(event.tool)
             case Failure():
                 self.failure = event
-            case Done():
+            case UsageSoFar():
                 self.usage = event.usage
+            case Done():
+                self.over = True
+                if event.usage != Usage():  # one that failed may report none at its end
+                    self.usage = event.usage
                 self.session = event.session
                 if event.content and not self._spoke and not self.reader_closed:
                     self._reader.feed(event.content)
@@ -158,6 +176,24 @@ class Watch:
         return None
 
 
+class BudgetWatch:
+    """Looks whether a budget is used up while an agent runs."""
+
+    def __init__(self, exceeded: Callable[[Usage], Exceeded | None]) -> None:
+        self._exceeded = exceeded
+        self.found: Exceeded | None = None
+
+    def verdict(self, transcript: Transcript) -> StopCause | None:
+        """Return why the agent must stop now, or None.
+
+        One that has just promised may exit by itself, and one that has reported its end spends only time.
+        """
+        self.found = self._exceeded(transcript.usage)
+        if self.found is None or transcript.promised or (transcript.over and self.found.limit is not Limit.DURATION):
+            return None
+        return StopCause.BUDGET
+
+
 class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The input of one iteration: the prompt, the agent's options and its limits."""
 
@@ -170,6 +206,9 @@ class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_root: bool = False
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
+    price: Price | None = None
+    exceeded: Callable[[Usage], Exceeded | None] = lambda _: None
+    """Returns the budget that is used up, given the usage of the agent so far."""
 
 
 async def iterate(
@@ -197,11 +236,13 @@ async def iterate(
         resets_at=outcome.resets_at,
         completion_found=outcome.kind is OutcomeKind.COMPLETED,
         refused=outcome.refused,
+        exceeded=outcome.exceeded,
         vetoes=facts.reading.vetoes,
         changed_files=changes.count if changes else None,
         files=changes.files if changes else (),
         insertions=changes.insertions if changes else 0,
         deletions=changes.deletions if changes else 0,
+        trees=changes.trees if changes else (),
         usage=facts.usage,
         story_id=begun.story_id,
         attempt=begun.attempt,
@@ -233,7 +274,7 @@ async def _run_agent(
 ) -> Facts:
     agents, clock, iteration = ports.agents, ports.clock, request.begun.iteration
     reader = PromiseReader(request.promise, prompt=request.prompt)
-    transcript = Transcript(harness.decoder(), reader, report, allow_all=request.allow_all)
+    transcript = Transcript(harness.decoder(), reader, report, allow_all=request.allow_all, price=request.price)
     invocation = harness.invoke(
         AgentRequest(
             prompt_path=agents.prompt_path(iteration),
@@ -249,7 +290,9 @@ async def _run_agent(
     wake = asyncio.Event()
     with stop.waking(wake.set):
         async with agents.start(invocation, iteration=iteration, prompt=request.prompt, wake=wake.set) as agent:
-            stopped = await _follow(agent, transcript, Watch(request.patience, clock), stop, wake)
+            watch = Watch(request.patience, clock)
+            budget = BudgetWatch(request.exceeded)
+            stopped = await _follow(agent, transcript, watch, budget, stop, wake)
             if not await _drain(agent, transcript, stop):
                 stopped = stopped or StopCause.PERSON
             stderr = agent.stderr_tail()
@@ -261,6 +304,7 @@ async def _run_agent(
                 reading=reader.finish(),
                 stopped=stopped,
                 stopped_by=stop.by,
+                exceeded=budget.found if stopped is StopCause.BUDGET else None,
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),
@@ -277,7 +321,7 @@ def _last_line(stderr: str) -> str:
 
 
 async def _follow(
-    agent: Agent, transcript: Transcript, watch: Watch, stop: Stop, wake: asyncio.Event
+    agent: Agent, transcript: Transcript, watch: Watch, budget: BudgetWatch, stop: Stop, wake: asyncio.Event
 ) -> StopCause | None:
     """Read until the agent has exited; return why we stopped it, if we did."""
     stopped: StopCause | None = None
@@ -290,7 +334,7 @@ async def _follow(
         if watch.quiet:
             transcript.pause()
         if stopped is None:
-            stopped = _must_stop(agent, transcript, watch, stop)
+            stopped = _must_stop(agent, transcript, watch, budget, stop)
         if stop.forced:
             agent.kill()
         if not agent.exited:
@@ -298,9 +342,10 @@ async def _follow(
     return stopped
 
 
-def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, stop: Stop) -> StopCause | None:
+def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, budget: BudgetWatch, stop: Stop) -> StopCause | None:
     promised = watch.quiet and transcript.promised
     cause = StopCause.PERSON if stop.requested else watch.verdict(promised=promised, printed=agent.bytes_seen)
+    cause = cause or budget.verdict(transcript)
     if cause is None:
         return None
     # claude, when stopped in the middle of a tool call, promised COMPLETE in 7 of 8 runs.

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import msgspec
@@ -16,6 +17,7 @@ from spool.domain.events import IterationStarted, RunStarted, StopRequested, Wai
 from spool.domain.gates.values import refusal
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
@@ -31,7 +33,7 @@ from spool.domain.verdict import (
     Verdict,
     Wait,
     advance,
-    over_budget,
+    out_of_budget,
 )
 from spool.engine.account import Account
 from spool.engine.gatekeeper import Gatekeeper, Verified
@@ -39,6 +41,7 @@ from spool.engine.gates import run_gates
 from spool.engine.iteration import IterationRequest, Patience, iterate
 from spool.engine.plan import Findings, Place, Plan
 from spool.engine.ports import Harness, Ports
+from spool.engine.spending import Spending
 from spool.engine.stop import Stop
 from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
@@ -61,6 +64,8 @@ class Agency:
     """Whether the agent continues its conversation instead of starting a new one."""
     session: str = ""
     """The conversation of an earlier run."""
+    price: Price | None = None
+    """The price of the model, for an agent that reports no cost."""
 
 
 class Loop:
@@ -85,6 +90,7 @@ class Loop:
         self._keeper = keeper
         self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._tally = Tally(run_iterations=0)
+        self._spending = Spending(plan.limits, ports.expenses, ports.clock)
         self._mark_is_old = True
         self._session = agency.session
 
@@ -104,6 +110,8 @@ class Loop:
                 iteration=self._state.iteration,
             )
         )
+        for concern in self._spending.concerns(self._agency.harness, self._agency.price):
+            self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         with self._stop.waking(self._report_stop):
             try:
                 finish = self._plan.conclude(await self._iterate())
@@ -147,10 +155,11 @@ class Loop:
         """Run the configured gates once before the first agent of this run."""
         if self._keeper is None:
             return None
-        base = await self._stop.obeyed(self._keeper.open(self._state.memory.base, self._checking))
+        memory = self._state.memory
+        base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
         if base is None:
             return self._stopped()
-        self._account.remember(msgspec.structs.replace(self._state.memory, base=base))
+        self._account.remember(msgspec.structs.replace(memory, base=base, left=""))
         return None
 
     def _checking(self, gate: str) -> None:
@@ -168,7 +177,7 @@ class Loop:
         usage = self._state.usage + record.usage
         verdict, memory = self._judged(_ended(record, usage), advance(self._tally, record.as_outcome()))
         if recorded:
-            self._account.save(in_flight=None, memory=memory, usage=usage)
+            self._account.count_iteration(record, memory)
         else:
             self._account.end_iteration(record, memory)
         if isinstance(verdict, Retry):
@@ -241,6 +250,8 @@ class Loop:
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
         self._account.end_iteration(record, memory)
+        if concern := self._spending.concern_about(record):
+            self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
 
     async def _prepare(self, place: Place) -> str | Verdict:
@@ -251,8 +262,8 @@ class Loop:
                 return self._stopped()
             if isinstance(chosen, Finish):
                 return chosen
-            if spent := over_budget(self._plan.limits, self._state.usage):
-                return Finish(Status.STUCK, spent, ExitCode.STUCK)
+            if spent := self._spending.exceeded(self._state.usage):
+                return out_of_budget(spent)
             self._account.remember(chosen)
             prompt = await self._stop.obeyed(self._plan.prepare(chosen, place))
         except CommandError as error:
@@ -293,6 +304,8 @@ class Loop:
             allow_all=agency.allow_all,
             is_root=agency.is_root,
             session=self._session if agency.resume else "",
+            price=agency.price,
+            exceeded=partial(self._spending.exceeded, self._state.usage),
         )
 
     async def _examined(self, record: IterationRecord) -> IterationRecord | None:
@@ -378,15 +391,18 @@ class Loop:
         return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
+        seconds = self._spending.at_most(seconds)
         until = self._ports.clock.now() + timedelta(seconds=seconds)
         self._account.save(phase=phase, waiting_until=until)
         self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
         # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
         # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
-        clock, until_s = self._ports.clock, self._ports.clock.monotonic() + seconds
+        clock, began = self._ports.clock, self._ports.clock.monotonic()
+        until_s = began + seconds
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
                 break
+        self._account.count_wait(clock.monotonic() - began)
         self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
@@ -399,14 +415,16 @@ class Loop:
 
     async def _close(self, finish: Finish) -> None:
         """Let the plan clean up, warning on failure, then end the run."""
-        kept = evidence = ""
+        kept = evidence = left = ""
         try:
+            if self._keeper is not None:
+                left = await self._keeper.close()
             if finish.status is Status.DONE:
                 evidence = await self._plan.evidence(self._state.memory)
             kept = await self._plan.close(finish, self._state.memory)
         except (CommandError, ChangeError) as error:
             self._account.warn(error)
-        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence))
+        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence, left=left))
         self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
 
     def _report_stop(self) -> None:
@@ -422,6 +440,7 @@ def _ended(record: IterationRecord, used: Usage) -> Ended:
         checked_tree=record.checked_tree,
         leavings=record.leavings,
         progress=record.progress,
+        trees=record.trees,
         changed_files=record.changed_files,
         used=used,
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 from spool.domain.events import Event
 from spool.domain.invocation import AgentRequest, Invocation, Traits
 from spool.domain.state import Changes, IterationRecord, LoopState
-from spool.domain.stream import StreamEvent
+from spool.domain.stream import StreamEvent, Usage
 
 Emit = Callable[[Event], None]
 
@@ -112,6 +112,18 @@ class Store(Protocol):
         """Add an iteration to the history, durably."""
 
 
+class Expenses(Protocol):
+    """Keeps what all loops of the user spend."""
+
+    def add(self, record: IterationRecord) -> None:
+        """Add an iteration, durably; one that is added twice counts once."""
+        ...
+
+    def today(self) -> Usage:
+        """Return the usage of all loops in the current local day."""
+        ...
+
+
 class Worktree(Protocol):
     """Reports and commits changes in the working tree."""
 
@@ -150,3 +162,4 @@ class Ports:
     emit: Emit
     worktree: Worktree
     clock: Clock
+    expenses: Expenses

@@ -28,6 +28,8 @@ class Attempt(msgspec.Struct, frozen=True):
     changes: Mapping[str, str] | None
     """The paths that differ; None without git."""
     named: str = ""
+    hidden: tuple[str, ...] = ()
+    """New files that git ignores, caches aside."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,8 @@ class Prover:
         if attempt.changes is None:
             shown = checked.finding.turned_green or bool(checked.finding.fixed)
             return _proved(checked, checked.finding.fixed) if shown else checked.result
+        if attempt.hidden and (refused := await self._propped(checked, attempt)):
+            return refused
         deciding = tuple(path for path in attempt.changes if decides(path, self._commands))
         edited = tuple(path for path in deciding if not self._may_change(path, attempt.named))
         old = None
@@ -74,6 +78,21 @@ class Prover:
         if checked.result.flaky or not deciding:
             return checked.result
         return await self._shown(checked, attempt, deciding)
+
+    async def _propped(self, checked: Checked, attempt: Attempt) -> GateResult | None:
+        """Refuse if a gate is green only beside new files that git ignores; they are not part of the work.
+
+        Where the project needs ignored files anyway, a fresh checkout says nothing.
+        """
+        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        if not _lacks(here, checked.run, checked.flaky):
+            return None
+        origin = await self._run(checked.gate, "control", Tree(attempt.base))
+        if checked.before is None or _lacks(origin, checked.before, checked.flaky):
+            return None
+        why = f"it passes only beside files that git ignores: {named(attempt.hidden)}"
+        tell = f"The check `{checked.gate.run}` passes here, but not in a fresh checkout: {why}. Do without them."
+        return msgspec.structs.replace(checked.result, passed=False, why=why, tell_agent=tell, proof=None)
 
     async def _refused(
         self, checked: Checked, attempt: Attempt, old: GateRun, edited: tuple[str, ...]
@@ -104,9 +123,12 @@ class Prover:
         """Return which old tests pass now and not in the replay, or whether the gate as a whole does; empty if none."""
         if checked.run.results is None:
             return "" if old.exit_code == 0 else f"`{checked.gate.run}` passes"
+        if old.results is None or not old.results.complete:
+            return f"`{checked.gate.run}` passes"
         before = checked.before.results if checked.before else None
         known = ids(before.tests) if before else passed(checked.run)
-        lost = sorted((passed(checked.run) & known) - passed(old) - checked.flaky)
+        unnamed = ids(old.results.failing) - ids(checked.run.results.failing)  # where passing tests have no name
+        lost = sorted(((passed(checked.run) & known) - passed(old) | unnamed) - checked.flaky)
         return f"{named(lost)} {'passes' if len(lost) == 1 else 'pass'}" if lost else ""
 
     async def _shown(self, checked: Checked, attempt: Attempt, deciding: tuple[str, ...]) -> GateResult:
@@ -127,6 +149,13 @@ class Prover:
 def passed(run: GateRun) -> frozenset[str]:
     """Return the tests that pass in a run; none if the run says nothing about tests."""
     return ids(run.results.passed) if run.results else _NOTHING
+
+
+def _lacks(run: GateRun, other: GateRun, flaky: frozenset[str]) -> bool:
+    """Whether a run is worse than another one of the same gate."""
+    if other.results is None:
+        return run.exit_code != other.exit_code
+    return bool(passed(other) - passed(run) - flaky)
 
 
 def _covers(allowed: str, path: str) -> bool:

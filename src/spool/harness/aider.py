@@ -122,6 +122,7 @@ HARNESS = Program(  # aider edits through its answers and has no tools to refuse
     stdin=Stdin.NOTHING,  # it answers yes to every question instead of reading answers
     decoder=_Decoder,
     json=False,
+    tokens=True,
     cost=True,
     leavings=(".aider*", "*/.aider*"),
 )

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from spool.domain.stream import (
     Denied,
     Done,
@@ -14,10 +16,11 @@ from spool.domain.stream import (
     ToolResult,
     ToolUse,
     Usage,
+    UsageSoFar,
 )
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.program import Program
-from spool.harness.stream_json import Event, Tokens
+from spool.harness.stream_json import Event, Tokens, UsageSum
 from spool.harness.trouble import BUSY, failure, incomplete
 
 _LOGIN = "run 'claude' and '/login', or set ANTHROPIC_API_KEY"
@@ -40,7 +43,9 @@ HARNESS = Program(
     root_env={"IS_SANDBOX": "1"},  # claude refuses to skip permissions as root outside a sandbox
     resume=("--resume", "{session}"),
     decoder=lambda: LineDecoder(JsonTranslator(Event, ClaudeEvents(_LOGIN))),
+    tokens=True,
     cost=True,
+    usage_so_far=True,
     question_tool="AskUserQuestion",
 )
 
@@ -52,6 +57,7 @@ class ClaudeEvents:
         self._login = login
         self._saw_result = False
         self._error = ""
+        self._used = UsageSum()
         self._resets_at: float | None = None
 
     def take(self, event: Event) -> Iterable[StreamEvent]:
@@ -84,6 +90,8 @@ class ClaudeEvents:
                 yield Message(text=block.text, subagent=subagent)
             elif block.type in ("tool_use", "server_tool_use"):
                 yield ToolUse(tool=block.name, summary=summarise(block.input), call_id=block.id, subagent=subagent)
+        if event.message is not None and (used := self._used.add(event.message)):
+            yield UsageSoFar(usage=used)
 
     def _result(self, event: Event) -> Iterator[StreamEvent]:
         for denial in event.permission_denials:
@@ -106,14 +114,8 @@ class ClaudeEvents:
 
 
 def _usage(event: Event) -> Usage:
-    tokens = event.usage or Tokens()
-    return Usage(
-        tokens_in=tokens.input_tokens,
-        tokens_out=tokens.output_tokens,
-        tokens_cached=tokens.cache_read_input_tokens,
-        cost_usd=event.total_cost_usd,
-        turns=event.num_turns,
-    )
+    usage = (event.usage or Tokens()).as_usage()
+    return msgspec.structs.replace(usage, cost_usd=event.total_cost_usd, turns=event.num_turns)
 
 
 def _tool_results(event: Event) -> Iterator[StreamEvent]:

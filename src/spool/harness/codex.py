@@ -27,6 +27,7 @@ HARNESS = Program(
     resume=("resume", "{session}"),
     last=("-",),  # reads the prompt from standard input
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    tokens=True,
     question_tool="request_user_input",
 )
 

@@ -30,6 +30,7 @@ HARNESS = Program(
     allow_all=("--allow-all",),
     resume=("--resume={session}",),
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS)),
+    tokens=True,
     question_tool="ask_user",
 )
 

@@ -29,6 +29,7 @@ HARNESS = Program(
     allow_all=("--yolo", "--skip-trust"),  # gemini ignores `--yolo` in an untrusted folder
     resume=("--resume", "{session}"),
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    tokens=True,
     question_tool="ask_user",
 )
 

@@ -6,7 +6,18 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import (
+    Denied,
+    Done,
+    ErrorKind,
+    Failure,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
 from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete
@@ -24,13 +35,16 @@ HARNESS = Program(
     allow_all=("--auto",),
     resume=("-s", "{session}"),
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    tokens=True,
     cost=True,
+    usage_so_far=True,
     question_tool="question",
 )
 
 
 class _Cache(msgspec.Struct):
     read: int = 0
+    write: int = 0
 
 
 class _Tokens(msgspec.Struct):
@@ -112,6 +126,8 @@ class _Events:
             case "step_finish":
                 self._in_step = False
                 self._count(part)
+                if part.tokens is not None:
+                    yield UsageSoFar(usage=self._usage)
             case "error":
                 self._in_step = False
                 yield _failure(event.error or _Error())
@@ -130,7 +146,7 @@ class _Events:
     def _count(self, part: _Part) -> None:
         tokens = part.tokens or _Tokens()
         self._usage += Usage(
-            tokens_in=tokens.input,
+            tokens_in=tokens.input + tokens.cache.write,
             tokens_out=tokens.output + tokens.reasoning,
             tokens_cached=tokens.cache.read,
             cost_usd=part.cost,

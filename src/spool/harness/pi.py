@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage, UsageSoFar
 from spool.domain.text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.program import Program
@@ -29,7 +29,9 @@ HARNESS = Program(  # pi never asks for permission
     model=("--model", "{model}"),
     resume=("--session", "{session}"),
     decoder=lambda: LineDecoder(_Translator(), skip=_REPEATS),
+    tokens=True,
     cost=True,
+    usage_so_far=True,
 )
 
 
@@ -41,6 +43,7 @@ class _Tokens(msgspec.Struct):
     input: int = 0
     output: int = 0
     cacheRead: int = 0
+    cacheWrite: int = 0
     cost: _Cost = msgspec.field(default_factory=_Cost)
 
 
@@ -130,7 +133,7 @@ class _Events:
     def _message(self, message: _Message) -> Iterator[StreamEvent]:
         tokens = message.usage or _Tokens()
         self._usage += Usage(
-            tokens_in=tokens.input,
+            tokens_in=tokens.input + tokens.cacheWrite,
             tokens_out=tokens.output,
             tokens_cached=tokens.cacheRead,
             cost_usd=tokens.cost.total,
@@ -144,3 +147,5 @@ class _Events:
         if text:
             self._text = text
             yield Message(text=text)
+        if message.usage is not None:
+            yield UsageSoFar(usage=self._usage)

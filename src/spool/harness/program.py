@@ -32,7 +32,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     stdin: Stdin = Stdin.PROMPT
     decoder: Callable[[], Decoder]
     json: bool = True
+    tokens: bool = False
     cost: bool = False
+    usage_so_far: bool = False
     question_tool: str = ""
     leavings: tuple[str, ...] = ()
 

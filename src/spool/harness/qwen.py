@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent
+from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, Usage, UsageSoFar
 from spool.harness.claude import ClaudeEvents
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
 from spool.harness.program import Program
@@ -25,6 +25,8 @@ HARNESS = Program(
     allow_all=("--yolo",),
     resume=("--resume", "{session}"),
     decoder=lambda: LineDecoder(JsonTranslator(Event, _Events())),
+    tokens=True,
+    usage_so_far=True,
     question_tool="ask_user_question",
 )
 
@@ -41,6 +43,8 @@ class _Events:
             match translated:
                 case Message() if _API_ERROR.fullmatch(translated.text):
                     pass  # the result repeats it
+                case UsageSoFar():
+                    yield msgspec.structs.replace(translated, usage=_uncached(translated.usage))
                 case Done():
                     yield from self._done(translated, event)
                 case _:
@@ -56,5 +60,9 @@ class _Events:
             yield failure(event.error_message, login=_LOGIN, kind=ErrorKind.AUTH)
         elif found := _API_ERROR.search(done.content):
             yield failure(found[0], status=int(found[1]) if found[1] else None, login=_LOGIN)
-        tokens_in = uncached(done.usage.tokens_in, done.usage.tokens_cached)
-        yield msgspec.structs.replace(done, usage=msgspec.structs.replace(done.usage, tokens_in=tokens_in))
+        yield msgspec.structs.replace(done, usage=_uncached(done.usage))
+
+
+def _uncached(usage: Usage) -> Usage:
+    """Return the usage without cached tokens in its input, where qwen includes them."""
+    return msgspec.structs.replace(usage, tokens_in=uncached(usage.tokens_in, usage.tokens_cached))

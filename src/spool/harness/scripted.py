@@ -27,7 +27,14 @@ class Scripted:
 
     name = "scripted"
     traits = Traits(
-        program=sys.executable, install="included in Spool", model=False, json=True, cost=True, reads_prompt=False
+        program=sys.executable,
+        install="included in Spool",
+        model=False,
+        json=True,
+        tokens=True,
+        cost=True,
+        usage_so_far=True,
+        reads_prompt=False,
     )
 
     def __init__(self, options: ScriptedOptions) -> None:

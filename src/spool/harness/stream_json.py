@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from spool.domain.stream import Usage
+
 
 class Block(msgspec.Struct):
     """A part of a message: text, a tool call or a tool result."""
@@ -22,6 +24,8 @@ class Content(msgspec.Struct):
     """A message from the model, or the results of its tools."""
 
     content: list[Block] | str = ""
+    id: str = ""
+    usage: "Tokens | None" = None
 
 
 class Tokens(msgspec.Struct):
@@ -30,6 +34,36 @@ class Tokens(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+    def as_usage(self) -> Usage:
+        """Return the counts; tokens written to a cache are input like any other."""
+        written = self.cache_creation_input_tokens
+        return Usage(
+            tokens_in=self.input_tokens if written is None else (self.input_tokens or 0) + written,
+            tokens_out=self.output_tokens,
+            tokens_cached=self.cache_read_input_tokens,
+        )
+
+
+class UsageSum:
+    """Adds up the usage of messages. Each part of a message repeats the counts of the whole, which may have grown."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, int, int]] = {}
+        self._total = [0, 0, 0]
+
+    def add(self, message: "Content") -> Usage | None:
+        """Add a message and return the total; None if the message changes nothing."""
+        usage = message.usage.as_usage() if message.usage else Usage()
+        new = (usage.tokens_in or 0, usage.tokens_out or 0, usage.tokens_cached or 0)
+        old = self._last.get(message.id, (0, 0, 0))
+        if new == old:
+            return None
+        self._last[message.id] = new
+        self._total = [total + now - before for total, now, before in zip(self._total, new, old, strict=True)]
+        tokens_in, tokens_out, tokens_cached = self._total
+        return Usage(tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=tokens_cached)
 
 
 class Denial(msgspec.Struct):

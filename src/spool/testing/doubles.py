@@ -9,6 +9,7 @@ from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.gates.boxes import Ledger
 from spool.domain.invocation import Invocation
 from spool.domain.state import Changes, IterationRecord, LoopState
+from spool.domain.stream import Usage
 from spool.engine.task_book import TaskBook
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,6 +73,24 @@ class MemoryLedger:
 
     def _save(self, ledger: Ledger) -> None:
         self.saved = ledger
+
+
+class MemoryExpenses:
+    """The spending of a day, in memory."""
+
+    def __init__(self, spent: Usage | None = None) -> None:
+        self._spent = spent or Usage()
+        self.added: set[tuple[str, int]] = set()
+
+    def add(self, record: IterationRecord) -> None:
+        """Add an iteration, once."""
+        if (record.run_id, record.iteration) not in self.added:
+            self.added.add((record.run_id, record.iteration))
+            self._spent += record.usage
+
+    def today(self) -> Usage:
+        """Return what was added, and what was spent before."""
+        return self._spent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,9 +195,9 @@ class FakeTree:
 
     async def changes(self, ignoring: Sequence[str]) -> Changes | None:  # noqa: ARG002 - the protocol's signature
         """Return whether the content has changed since the last mark."""
-        changed = self.content != self._marked
-        self._marked = self.content
-        return Changes(count=int(changed), files=("content",) if changed else ())
+        before, self._marked = self._marked, self.content
+        changed = self.content != before
+        return Changes(count=int(changed), files=("content",) if changed else (), trees=(before, self.content))
 
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002
         """Remember a commit; None if there was nothing to commit."""

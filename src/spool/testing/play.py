@@ -11,10 +11,10 @@ from spool.domain.verdict import Finish
 from spool.engine.iteration import Patience
 from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
-from spool.engine.ports import Ports, Worktree
+from spool.engine.ports import Expenses, Ports, Worktree
 from spool.engine.stop import Stop
 from spool.harness.command import CommandOptions, command
-from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryStore
+from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryExpenses, MemoryStore
 
 _Kind = TypeVar("_Kind")
 
@@ -25,6 +25,7 @@ class Stage:
 
     store: MemoryStore = field(default_factory=MemoryStore)
     tree: Worktree = field(default_factory=FakeTree)
+    expenses: Expenses = field(default_factory=MemoryExpenses)
     clock: ManualClock = field(default_factory=ManualClock)
     events: list[Event] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
@@ -72,7 +73,9 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
     )
     state = continued(state, earlier, last_iteration=last.iteration if last else 0)
     agents = FakeAgents(*lines)
-    ports = Ports(agents=agents, store=store, emit=stage.emit, worktree=stage.tree, clock=stage.clock)
+    ports = Ports(
+        agents=agents, store=store, emit=stage.emit, worktree=stage.tree, clock=stage.clock, expenses=stage.expenses
+    )
     loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
     try:
         finish = await loop.run()

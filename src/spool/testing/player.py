@@ -29,7 +29,18 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import (
+    Denied,
+    Done,
+    ErrorKind,
+    Failure,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
 from spool.domain.tasks import parse_tasks
 
 Step = dict[str, Any]
@@ -72,6 +83,7 @@ def play(steps: list[Step]) -> int:
             return int(step["exit"])
         if verb == "usage":
             usage += Usage(**step["usage"])
+            emit(UsageSoFar(usage=usage))
         elif verb is not None:
             _VERBS[verb](step)
         message = _message(step) or message

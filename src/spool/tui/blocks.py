@@ -11,7 +11,7 @@ import msgspec
 
 from spool.app.client import Placed
 from spool.domain import events
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
+from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, UsageSoFar
 from spool.domain.text import clean, one_line
 from spool.views import words
 from spool.views.narration import Told, narrate
@@ -177,7 +177,7 @@ class _Transcript:
             case Done():
                 if said.content and not self._repeats(said.content):
                     self.blocks += markdown(said.content)
-            case Message():
+            case Message() | UsageSoFar():
                 pass
             case _:
                 assert_never(said)

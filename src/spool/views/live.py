@@ -8,7 +8,18 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from spool.domain import events
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.stream import (
+    Denied,
+    Done,
+    Failure,
+    Message,
+    Retry,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
 from spool.domain.text import clean, one_line
 from spool.views import words
 from spool.views.narration import narrate
@@ -30,7 +41,7 @@ class LiveView:
         self._open_line = ""
         self._doing = "starting"
         self._since = time.monotonic()
-        self._usage = Usage()
+        self._usage = self._running = Usage()
 
     def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
@@ -44,6 +55,8 @@ class LiveView:
                 self._entitle(f"iteration {event.iteration}")
             case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
+            case events.IterationEnded(record=record):
+                self._usage, self._running = self._usage + record.usage, Usage()
             case events.Waiting():
                 self._now(words.waiting(event))
             case events.StopRequested():
@@ -59,7 +72,7 @@ class LiveView:
     def tick(self) -> None:
         """Update the footer."""
         elapsed = words.duration(time.monotonic() - self._since)
-        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage)])
+        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage + self._running)])
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -77,8 +90,8 @@ class LiveView:
                 self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
-            case Done():
-                self._usage += said.usage
+            case UsageSoFar() | Done():
+                self._running = said.usage
             case _:
                 pass
 

@@ -11,11 +11,14 @@ from spool.app.loops import LoopReport
 from spool.domain.criteria import Criterion
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
 from spool.domain.loop_file import LoopIteration
+from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.continuing import continue_hint
 from spool.views.loop_table import coloured
+from spool.views.receipt import receipt_lines
 
 _COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
 _SHORTEST_REASON = 12
@@ -31,6 +34,7 @@ class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
     runner_alive: bool
     phase: Phase | None
     capacity: Capacity | None
+    receipt: Receipt | None
     state: LoopSummary | None
     recent: tuple[IterationRecord, ...]
     context: bool
@@ -66,6 +70,7 @@ def status_json(report: LoopReport) -> StatusJson:
         runner_alive=loop is not None and loop.running,
         phase=loop.phase if loop else None,
         capacity=loop.capacity if loop else None,
+        receipt=loop.receipt if loop else None,
         state=loop,
         recent=report.recent,
         context=report.notes,
@@ -82,7 +87,9 @@ def capacity_words(capacity: Capacity) -> str:
         parts.append(f"{words.tokens(capacity.tokens or 0)}{budget} tokens")
     if capacity.cost is not None or capacity.max_cost:
         budget = f" of ${capacity.max_cost:.2f}" if capacity.max_cost else ""
-        parts.append(f"${capacity.cost or 0:.2f}{budget}")
+        parts.append(f"{'cost unknown' if capacity.cost is None else f'${capacity.cost:.2f}'}{budget}")
+    if capacity.max_duration_s:
+        parts.append(f"at most {words.duration(capacity.max_duration_s)}")
     return ", ".join(parts)
 
 
@@ -113,9 +120,11 @@ def _lines(loop: LoopSummary) -> list[str]:
         ]
     else:
         lines.append(f"Runner    not running, last seen {loop.updated_at:%Y-%m-%d %H:%M:%S} UTC")
-    if used := words.spent(loop.usage):
-        lines.append(f"Used      {', '.join(used)}")
-    return lines
+    return [*lines, *_receipt_lines(loop)]
+
+
+def _receipt_lines(loop: LoopSummary) -> list[str]:
+    return [f"Receipt   {line}" for line in receipt_lines(loop.receipt)]
 
 
 def _worktree_lines(loop: LoopSummary) -> list[str]:
@@ -132,12 +141,13 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
     ]
     if loop.running and loop.phase is not None:
         lines.append(f"Now       {_now(loop)}")
-    return [*lines, f"Log       {one_line(loop.log or 'none', 400)}"]
+    return [*lines, *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
 
 
 def _status_line(loop: LoopSummary) -> str:
     status = click.style(loop.status, fg=_COLOURS[loop.status], bold=True) if coloured() else str(loop.status)
-    return f"Status    {status}{f': {one_line(loop.reason)}' if loop.reason else ''}"
+    hint = continue_hint(loop)
+    return f"Status    {status}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
 
 
 def _agent_line(loop: LoopSummary) -> str:

@@ -7,6 +7,7 @@ from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
 from spool.views import words
+from spool.views.receipt import receipt_lines
 
 _OUTCOMES = {OutcomeKind.COMPLETED: "bold green", OutcomeKind.NO_PROMISE: "bold", OutcomeKind.INTERRUPTED: "bold"}
 PROOFS = {
@@ -50,6 +51,8 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
         case events.Warned():
             return [Told("--- ", f"warning: {words.warning(event)}", "yellow")]
         case events.RunEnded():
-            return [Told("--- ", words.over(event), "bold green" if event.status is Status.DONE else "bold red")]
+            taken = receipt_lines(event.receipt) if event.receipt else ()
+            over = Told("--- ", words.over(event), "bold green" if event.status is Status.DONE else "bold red")
+            return [*(Told("--- ", line, "bold") for line in taken), over]
         case _:
             return []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spool.domain.budget import Limit
 from spool.domain.criteria import (
     Criterion,
     Seen,
@@ -55,7 +56,7 @@ TABLE: list[tuple[str, Outcome, GateResult, int, int, Usage, Verdict]] = [
         4,
         3,
         Usage(),
-        Finish(Status.STUCK, "no progress in 3 iterations in a row", ExitCode.STUCK),
+        Finish(Status.STUCK, "no progress in 3 iterations in a row", ExitCode.STUCK, Limit.STALL),
     ),
     (
         "a stop wins over done",
@@ -74,7 +75,7 @@ TABLE: list[tuple[str, Outcome, GateResult, int, int, Usage, Verdict]] = [
         1,
         0,
         Usage(tokens_in=900, tokens_out=100),
-        Finish(Status.STUCK, "the budget of 1000 tokens is used up", ExitCode.STUCK),
+        Finish(Status.STUCK, "the budget of 1000 tokens is used up", ExitCode.STUCK, Limit.TOKENS),
     ),
     (
         "money used up",
@@ -83,7 +84,7 @@ TABLE: list[tuple[str, Outcome, GateResult, int, int, Usage, Verdict]] = [
         1,
         0,
         Usage(cost_usd=5.0),
-        Finish(Status.STUCK, "the budget of $5.00 is used up", ExitCode.STUCK),
+        Finish(Status.STUCK, "the budget of $5.00 is used up", ExitCode.STUCK, Limit.COST),
     ),
 ]
 

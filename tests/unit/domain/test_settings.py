@@ -3,7 +3,7 @@
 import pytest
 
 from spool.domain.durations import seconds
-from spool.domain.settings import Layer, Settings, merge
+from spool.domain.settings import OWN, Layer, Settings, merge
 from spool.errors import UsageError
 
 
@@ -53,6 +53,12 @@ def test_bad_durations(raw: object) -> None:
         ({"max_iterations": "many"}, "max_iterations is invalid"),
         ({"max_iteration": 3}, "unknown setting 'max_iteration' in"),
         ({"harnesses": {"mine": 3}}, "harnesses"),
+        ({"stall_iterations": "many"}, "stall_iterations is invalid: 'many' is not a whole number"),
+        ({"max_cost_usd": float("nan")}, "max_cost_usd must be a finite number"),
+        ({"max_cost_per_day": -0.5}, "max_cost_per_day cannot be negative"),
+        ({"prices": {"m": {"input": 1}}}, "prices is invalid: Object missing required field `output`"),
+        ({"prices": {"m": {"input": -1, "output": 1}}}, "prices is invalid"),
+        ({"prices": {"m": {"input": float("nan"), "output": 1}}}, "prices is invalid"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(values: dict[str, object], said: str) -> None:
@@ -74,6 +80,14 @@ def test_an_error_names_what_it_is_about_once(origin: str, value: object, said: 
     with pytest.raises(UsageError) as refused:
         merge([Layer(origin, {"max_retries": value})])
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_repository_cannot_set_what_holds_for_all_loops(name: str) -> None:
+    value: object = {} if name == "prices" else 5
+    assert merge([Layer("mine", {name: value})]).origins[name] == "mine"
+    with pytest.raises(UsageError, match=f"theirs cannot set {name}"):
+        merge([Layer("theirs", {name: value}, of_repository=True)])
 
 
 def test_an_error_about_two_flags_names_both() -> None:

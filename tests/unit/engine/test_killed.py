@@ -15,7 +15,7 @@ import pytest
 from spool.domain.events import Event, StoryProgress
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
-from spool.testing.doubles import MemoryStore, Said
+from spool.testing.doubles import MemoryExpenses, MemoryStore, Said
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import COMPLETE, Stories
 
@@ -35,13 +35,16 @@ class Mortal:
         self.stories = Stories(commits=True)
         self.left: int | None = None
         self.steps = 0
+        self.expenses = MemoryExpenses()
+        self.stories.stage.expenses = self.expenses
         stage, checkpoints, tree = self.stories.stage, self.stories.checkpoints, self.stories.tree
         self._dies(stage.store, "save", "append")
         self._dies(stage, "emit")
+        self._dies(self.expenses, "add")
         self._dies_in(checkpoints, "save", "revert", "drop")
         self._dies_in(tree, "commit")
 
-    def _dies(self, target: Stage | MemoryStore, *names: str) -> None:
+    def _dies(self, target: Stage | MemoryStore | MemoryExpenses, *names: str) -> None:
         for name in names:
             setattr(target, name, self._before(getattr(target, name)))
 
@@ -106,6 +109,9 @@ def check(mortal: Mortal, played: Played) -> None:
     assert [record.iteration for record in played.history] == list(range(1, len(played.history) + 1))
     judged = [(one.story_id, one.attempt) for one in played.history if one.outcome is not OutcomeKind.INTERRUPTED]
     assert judged == EXPECTED
+    receipt = played.state.receipt
+    assert (receipt.iterations, [story.done for story in receipt.stories]) == (len(played.history), [True, True])
+    assert mortal.expenses.added == {(record.run_id, record.iteration) for record in played.history}
     for prompt in played.prompts:
         found = ATTEMPT.search(prompt)
         assert found is not None

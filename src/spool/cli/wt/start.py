@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.loop_options import AGENT_OPTIONS, GATE_OPTIONS, TIME_OPTIONS, given_gates, together
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import flag_named
@@ -47,8 +48,7 @@ _LIMIT_OPTIONS = (
         metavar="N",
         help="Stop after N iterations without progress; 0 disables.  [default: 3; manual: 0]",
     ),
-    _limits("--max-tokens", type=int, metavar="N", help="Stop at this many tokens."),
-    _limits("--max-cost", "max_cost_usd", type=float, metavar="USD", help="Stop at this cost."),
+    *BUDGET_OPTIONS,
     *TIME_OPTIONS,
 )
 
@@ -99,7 +99,10 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
 @together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 def resume(change_id: str | None, **given: Any) -> None:
-    """Continue a loop that has ended, with its original settings unless overridden. Limits start over."""
+    """Continue a loop that has ended, with its original settings unless overridden.
+
+    Limits on iterations, errors and time start over; what was spent stays counted.
+    """
     from spool.app.worktree_start import resumed_spec
     from spool.app.worktrees import locate
 

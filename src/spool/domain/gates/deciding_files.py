@@ -21,6 +21,10 @@ _NAMES = (
     "sitecustomize.py", "usercustomize.py", "*.pth", "pytest.py", "_pytest*", "pluggy*", "unittest.py", "unittest",
     "nose*.py",
 )  # fmt: skip
+_CACHES = (
+    "__pycache__", "*.pyc", ".*cache", ".*_cache", ".tox", ".nox", ".coverage*", "htmlcov", ".hypothesis", ".spool",
+    "node_modules", ".venv", "venv", ".eggs", "*.egg-info", ".DS_Store", ".idea", ".vscode", "*.log",
+)  # fmt: skip
 _SCRIPT = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
@@ -32,6 +36,11 @@ def decides(path: str, commands: Iterable[str] = ()) -> bool:
     if any(fnmatchcase(part, pattern) for part in (*folders[:1], name) for pattern in _NAMES):
         return True
     return any(path in words_of(command) for command in commands)
+
+
+def is_cache(path: str) -> bool:
+    """Whether an ignored path is one that test runners and tools leave everywhere."""
+    return any(fnmatchcase(part, pattern) for part in path.strip("/").split("/") for pattern in _CACHES)
 
 
 def words_of(command: str) -> set[str]:

@@ -62,6 +62,8 @@ def weigh(now: GateRun, measure: Measure) -> Finding:
         return Finding(green=False, why="the test results are incomplete: the tests ended early")
     if not now.results.total:
         return Finding(green=False, why="no test ran")
+    if before and before.tests and before.names_all and not now.results.names_all:
+        return Finding(green=False, why="the test results no longer name each test")
     return _by_tests(now, now.results, before or Results(), measure)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from spool.domain.change import Change
-from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress
+from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress, remembered
 from spool.domain.events import AgentEvent, Event, Warned
 from spool.domain.gates.values import Proof, refusal
 from spool.domain.gates.words import evidence
@@ -98,6 +98,7 @@ class PromptPlan:
         self._world = world
         self._head_before: str | None = None
         self._ticked_before = 0
+        self._seen: tuple[str, ...] = ()
 
     async def resume(self, memory: PlanState) -> PlanState:
         """Reset the idle count: limits count per run."""
@@ -119,6 +120,7 @@ class PromptPlan:
         if self._world.heads is not None:
             self._head_before = await self._warning(self._world.heads.head())
             self._ticked_before = _ticked(change)
+            self._seen = memory.seen
         if self._counts_boxes:
             self._world.book.before_agent(parse_stories(change.tasks or ""), f"{change.proposal}\n{change.tasks or ''}")
         return build_ralph_prompt(
@@ -132,6 +134,7 @@ class PromptPlan:
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
                 refusal=memory.refusal,
+                idle=memory.idle if memory.idle == self.limits.stall - 1 else 0,
                 checks=self._world.keeper.brief(memory.base) if self._world.keeper else "",
                 question_tool=self._world.question_tool,
             ),
@@ -179,9 +182,10 @@ class PromptPlan:
         if changes and changed:
             changed -= sum(name in self._aim.own_files for name in changes.files)
         ticked = _ticked(await self._world.read_change()) - self._ticked_before
-        return Findings(
-            commits=commits, progress=is_progress(Seen(head_moved=moved, changed_files=changed, ticked=ticked))
-        )
+        before, after_tree = changes.trees if changes and changes.trees else ("", "")
+        came_back = before != after_tree and after_tree in self._seen
+        seen = Seen(head_moved=moved, changed_files=changed, ticked=ticked, came_back=came_back)
+        return Findings(commits=commits, progress=is_progress(seen))
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the criterion and the limits."""
@@ -189,12 +193,14 @@ class PromptPlan:
         if ended.outcome.kind not in UNSEEN:
             memory = msgspec.structs.replace(
                 memory,
-                idle=memory.idle + 1 if ended.progress is False else 0,
                 refusal=refused.tell_agent if refused else self._refusal(ended.outcome),
                 unverifiable=memory.unverifiable + 1 if ended.proof is Proof.UNVERIFIABLE else 0,
                 changed=memory.changed or ended.changed_files != 0,
                 leavings=merged(memory.leavings, ended.leavings),
             )
+            if ended.progress is not None:
+                idle = 0 if ended.progress else memory.idle + 1
+                memory = msgspec.structs.replace(memory, idle=idle, seen=remembered(memory.seen, ended.trees))
         if finish := unverifiable(ended, memory.unverifiable):
             return Judgement(verdict=finish, memory=memory)
         done = ""

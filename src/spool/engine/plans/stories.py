@@ -358,6 +358,7 @@ def _for_next_story(memory: PlanState) -> PlanState:
     return PlanState(
         story=memory.story,
         base=memory.base,
+        left=memory.left,
         proof=memory.proof,
         evidence=memory.evidence,
         leavings=memory.leavings,

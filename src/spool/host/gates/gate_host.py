@@ -41,6 +41,7 @@ class GateHost:
         self._directory = directory
         self._logs = logs
         self._numbers = itertools.count(len(list(logs.glob("gate-*.log"))) + 1)
+        self._memory = memory
         self.recall = memory.recall
         self.remember = memory.remember
 
@@ -55,6 +56,21 @@ class GateHost:
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees."""
         return await self._trees.changes(before, after) if self._trees else {}
+
+    async def note_ignored(self, tree: str) -> None:
+        """Remember which ignored files there are beside a tree."""
+        if self._trees and tree:
+            self._memory.note_ignored(tree, self._trees.ignored())
+
+    async def newly_ignored(self, tree: str) -> tuple[str, ...]:
+        """Return the ignored files that are new, or differ, since they were noted for a tree."""
+        if self._trees is None or (before := self._memory.ignored(tree)) is None:
+            return ()
+        return tuple(name for name, stamp in self._trees.ignored().items() if before.get(name) != stamp)
+
+    async def overlaid(self, tree: Tree) -> str:
+        """Record a tree with some of its paths as they are in another one."""
+        return await self._trees.overlaid(tree) if self._trees else ""
 
     async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         """Run a gate in the working tree, or in a fresh checkout of a recorded one."""

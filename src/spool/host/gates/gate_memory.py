@@ -40,6 +40,19 @@ class GateMemory:
         for path in runs[:-_RUNS_KEPT]:
             path.unlink(missing_ok=True)
 
+    def note_ignored(self, tree: str, names: dict[str, str]) -> None:
+        """Remember the ignored files beside a tree."""
+        make_folder(self._folder)
+        replace_file(self._folder / f"ignored-{tree}.json", msgspec.json.encode(names))
+        for path in sorted(self._folder.glob("ignored-*.json"), key=lambda path: path.stat().st_mtime)[:-_RUNS_KEPT]:
+            path.unlink(missing_ok=True)
+
+    def ignored(self, tree: str) -> dict[str, str] | None:
+        """Return the ignored files that were noted for a tree; None if none were."""
+        with suppress(OSError, ValueError):
+            return msgspec.json.decode((self._folder / f"ignored-{tree}.json").read_bytes(), type=dict[str, str])
+        return None
+
     def ledger(self) -> Ledger:
         """Return the boxes as a person left them; empty before the first agent."""
         path = self._folder / "ledger.json"

@@ -13,14 +13,13 @@ from spool.errors import CommandFailed
 from spool.host.command import run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import Pins
-from spool.host.git.checkpoints.shadow import TREES
-from spool.host.git.difference import copy_out
+from spool.host.git.checkpoints.shadow import GATES, TREES
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
+from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.repository import Repository, ask_git
 from spool.host.state.files import make_folder
 from spool.host.state.places import user_cache
 
-OWNER = "gates-"
-"""What the owners of kept trees begin with."""
 _CHECKOUT_S = 600.0
 
 
@@ -31,10 +30,13 @@ class RecordedTrees:
         self._repository = repository
         self._recorder = recorder
         self._shadow = recorder.shadow
-        self._owner = f"{OWNER}{owner}"
+        self._owner = f"{GATES}{owner}"
         self._pins = Pins(self._shadow.git, self._shadow.git, TREES)
+        self._key = WorktreeIdentity(repository).key
+        self._heads = Pins(self._git, self._git, f"refs/spool/pin/{self._key}/")
         self._timeout_s = timeout_s
         self._opened = False
+        self._ignored: list[bytes] = []
 
     @property
     def top(self) -> Path:
@@ -43,7 +45,13 @@ class RecordedTrees:
 
     async def record(self) -> str:
         """Record the working tree and return its name."""
-        return (await self._recorder.record()).tree
+        recording = await self._recorder.record()
+        self._ignored = recording.ignored
+        return recording.tree
+
+    def ignored(self) -> dict[str, str]:
+        """Return the ignored files of the last recording, each with its stamp; a folder with a slash stands for all."""
+        return {name.decode("utf-8", "replace"): _stamp(self.top, name) for name in self._ignored}
 
     async def keep(self, tree: str) -> bool:
         """Protect a tree from `git gc`; the first one of a run replaces those of earlier runs."""
@@ -51,17 +59,41 @@ class RecordedTrees:
             await self._shadow.git("cat-file", "-e", f"{tree}^{{tree}}")
         except CommandFailed:
             return False
-        await self._shadow.secure(tree, head=await self._head(), safe=set())
-        stale = await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         if not self._opened:
-            await self._pins.release(self._owner, stale)
+            await self._pins.release(self._owner)
+            await self._heads.release(self._owner)
         self._opened = True
+        head = await self._head()
+        if head:  # what the tree borrows from HEAD must outlive an amended commit and `git gc --prune=now`
+            await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
+        await self._shadow.secure(tree, head=head, safe=set())
+        await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         return True
+
+    async def _git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
+        done = await ask_git(
+            *(os.fsdecode(word) for word in words), directory=self.top, timeout_s=self._timeout_s, stdin=stdin
+        )
+        return done.output
 
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""
         answer = await self._shadow.names("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, after)
         return {os.fsdecode(path): how.decode() for how, path in zip(answer[::2], answer[1::2], strict=True)}
+
+    async def overlaid(self, tree: Tree) -> str:
+        """Record a tree with some of its paths as they are in another one, and return its name."""
+        entries = {}
+        for line in await self._shadow.names("ls-tree", "-r", "-z", "--full-tree", tree.other):
+            about, _, name = line.partition(b"\t")
+            entries[os.fsdecode(name)] = about.split()
+        nothing = [b"0", b"", b"0" * len(tree.name)]
+        lines = [
+            b"%b %b\t%b" % (mode, oid, os.fsencode(path))
+            for path in tree.paths
+            for mode, _, oid in [entries.get(path, nothing)]
+        ]
+        return await write_overlaid(self._repository, tree.name, b"\0".join(lines) + b"\0", timeout_s=self._timeout_s)
 
     async def tracked(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Return those of some paths that the user's git tracks."""
@@ -103,6 +135,17 @@ class RecordedTrees:
         words = ["git", "rev-parse", "--quiet", "--verify", "HEAD"]
         done = await run_command(words, directory=self._repository.top, timeout_s=self._timeout_s)
         return done.text or None
+
+
+def _stamp(top: Path, name: bytes) -> str:
+    """Return what changes when a file does; a folder's is empty, since caches change it all the time."""
+    if name.endswith(b"/"):
+        return ""
+    try:
+        found = (top / os.fsdecode(name)).lstat()
+    except OSError:
+        return "gone"
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
 
 
 def _remove(folder: Path, paths: Sequence[str]) -> None:

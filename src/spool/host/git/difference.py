@@ -50,6 +50,14 @@ async def copy_out(repository: Repository, tree: str, folder: Path, *paths: str,
         await git("checkout-index", f"--prefix={folder}/", "-z", "--stdin", stdin=os.fsencode(names))
 
 
+async def write_overlaid(repository: Repository, tree: str, entries: bytes, *, timeout_s: float) -> str:
+    """Write a tree with some entries replaced, as `update-index --index-info` takes them, and return its name."""
+    async with _shadow(repository, timeout_s) as git:
+        await git("read-tree", tree)
+        await git("update-index", "-z", "--index-info", stdin=entries)
+        return (await git("write-tree")).strip()
+
+
 _Git = Callable[..., Awaitable[str]]
 
 

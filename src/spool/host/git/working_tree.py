@@ -1,6 +1,7 @@
 """Reports an iteration's changes to the engine and commits its work."""
 
 import asyncio
+import hashlib
 import os
 from fnmatch import fnmatch
 
@@ -23,6 +24,11 @@ _LOCKED_PAUSES_S = (0.1, 0.3, 0.6, 1.0)
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     tree: str
     heads: dict[str, str]
+
+    @property
+    def id(self) -> str:
+        """An id of the tree and of the repositories in it."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
 
 class GitWorktree:
@@ -59,6 +65,7 @@ class GitWorktree:
             files=files + moved,
             insertions=found.insertions,
             deletions=found.deletions,
+            trees=(before.id, self._marked.id),
         )
 
     async def _mark(self) -> _Mark:

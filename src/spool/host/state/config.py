@@ -18,17 +18,18 @@ def user_file() -> Path:
 def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer]:
     """Return the layers by rising precedence: project, user, environment."""
     files = [root / PROJECT_FILE] if root else []
-    layers = [layer for path in (*files, user_file()) if (layer := _file(path))]
+    layers = [layer for path in files if (layer := _file(path, of_repository=True))]
+    layers += [layer for path in (user_file(),) if (layer := _file(path))]
     given = {name: environment[_variable(name)] for name in NAMES if environment.get(_variable(name))}
     layers += [Layer(_variable(name), {name: value}) for name, value in given.items()]
     return layers
 
 
-def _file(path: Path) -> Layer | None:
+def _file(path: Path, *, of_repository: bool = False) -> Layer | None:
     import tomllib
 
     try:
-        return Layer(str(path), tomllib.loads(path.read_text("utf-8")))
+        return Layer(str(path), tomllib.loads(path.read_text("utf-8")), of_repository)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

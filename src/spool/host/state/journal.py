@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.events import Event, IterationEnded
+from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
+from spool.domain.stream import Usage, UsageSoFar
 from spool.host.state.files import FILE_MODE, naming, write_all
 from spool.host.state.records import encoded
 
@@ -45,12 +46,9 @@ class JournalWriter:
 
     def has_ended(self, iteration: int) -> bool:
         """Whether the last 4 MiB of events include the end of an iteration."""
-        size = os.fstat(self._descriptor).st_size
-        tail = os.pread(self._descriptor, _TAIL, max(0, size - _TAIL))
         return any(
             isinstance(event, IterationEnded) and event.record.iteration == iteration
-            for line in tail.split(b"\n")
-            for event in readable(line)
+            for event in _last_events(self._descriptor)
         )
 
     def close(self) -> None:
@@ -79,6 +77,32 @@ class JournalReader:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+
+def usage_of(path: Path, iteration: int) -> Usage:
+    """Return what the agent of an iteration had reported last, in the last 4 MiB of events."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return Usage()
+    try:
+        used = Usage()
+        for event in _last_events(descriptor):
+            match event:
+                case AgentEvent(event=UsageSoFar(usage=usage)) | StoryEvent(event=UsageSoFar(usage=usage)):
+                    used = usage if event.iteration == iteration else used
+                case _:
+                    pass
+        return used
+    finally:
+        os.close(descriptor)
+
+
+def _last_events(descriptor: int) -> Iterator[Event]:
+    size = os.fstat(descriptor).st_size
+    tail = os.pread(descriptor, _TAIL, max(0, size - _TAIL))
+    for line in tail.split(b"\n"):
+        yield from readable(line)
 
 
 def whole_lines(descriptor: int, offset: int) -> bytes:

@@ -15,8 +15,10 @@ import msgspec
 
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
+from spool.domain.stream import Usage
 from spool.errors import StateError, UnreadableState
 from spool.host.state import files
+from spool.host.state.journal import usage_of
 from spool.host.state.records import encoded
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
@@ -140,7 +142,10 @@ class StateFolder:
         """Return the iteration in which a runner died, if any. Call it before writing, as the only writer."""
         files.remove_temporaries(self.path)
         last = next(iter(self.history(last=1)), None)
-        return unfinished(state, last, now=now) if state else None
+        if state is None:
+            return None
+        used = usage_of(self.journal, state.in_flight.iteration) if state.in_flight else Usage()
+        return unfinished(state, last, now=now, used=used)
 
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""

@@ -9,7 +9,8 @@ DECIDING = [
     "tests/test_calc.py", "tests/helpers/data.json", "test_calc.py", "calc_test.go", "src/calc.test.ts",
     "src/__tests__/calc.js", "spec/calc_spec.rb", "conftest.py", "lib/conftest.py", "pytest.ini", "tox.ini",
     "setup.cfg", "pyproject.toml", "Makefile", "GNUmakefile", "package.json", "web/package.json",
-    ".github/workflows/ci.yml", "sitecustomize.py", "pytest.py", "unittest/__init__.py", "ci/unit.sh", "jest.config.js", "src/test/java/ATest.java",
+    ".github/workflows/ci.yml", "sitecustomize.py", "pytest.py", "unittest/__init__.py", "ci/unit.sh", "jest.config.js",
+    "src/test/java/ATest.java",
 ]  # fmt: skip
 NOT_DECIDING = ["calc.py", "src/calc.ts", "README.md", "latest.py", "contest.py", "docs/testing-guide.md", "a/attest.c"]
 

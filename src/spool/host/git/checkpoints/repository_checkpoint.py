@@ -14,7 +14,7 @@ from spool.host.git.checkpoints.ignored import read_ignored
 from spool.host.git.checkpoints.paths import Spared, shown, spared
 from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
-from spool.host.git.checkpoints.shadow import TREES, Shadow
+from spool.host.git.checkpoints.shadow import GATES, TREES, Shadow
 from spool.host.git.checkpoints.snapshot import Part
 from spool.host.git.checkpoints.tree import TreeRestorer
 from spool.host.git.checkpoints.unfinished import (
@@ -188,7 +188,8 @@ class RepositoryCheckpoint:
         """Let go of what belongs to none of these owners."""
         for pins in self._all_pins():
             for owner in await pins.owners() - owners:
-                await pins.release(owner)
+                if not owner.startswith(GATES):
+                    await pins.release(owner)
         if self.shadow.git_dir.is_dir():
             await self.shadow.tidy()
             self._safe.clear()

@@ -58,6 +58,8 @@ MOST_EMPTY_BYTES = 1 << 20
 """What a shadow that holds no tree any more may keep: beginning anew costs seconds in a large repository."""
 TREES = "refs/spool/tree/"
 """Where the shadow's own refs are."""
+GATES = "gates-"
+"""What the owner of a tree begins with that gates compare with; it is not a checkpoint's."""
 
 
 class Shadow:

@@ -1,0 +1,108 @@
+"""What all loops of this user spend, one line per iteration, in one append-only file per local day.
+
+Many runners append to the file at once, each line in one write, so no lock is needed and no reader sees half a line.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.domain.loop import SCHEMA
+from spool.domain.state import IterationRecord
+from spool.domain.stream import Usage
+from spool.errors import StateError
+from spool.host.state.files import append_line, make_folder
+from spool.host.state.places import user_state
+from spool.host.state.records import encoded
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """One line: the usage of an iteration."""
+
+    schema: int = SCHEMA
+    at: datetime
+    run_id: str
+    iteration: int
+    project: str
+    change: str
+    harness: str
+    model: str | None
+    usage: Usage
+
+
+_DECODE = msgspec.json.Decoder(Spent)
+
+
+class SpendingFile:
+    """Adds the iterations of one loop, and returns the spending of all loops today."""
+
+    def __init__(self, *, project: str, change: str, now: Callable[[], datetime], folder: Path | None = None) -> None:
+        self._folder = folder or user_state() / "spending"
+        self._project = project
+        self._change = change
+        self._now = now
+        self._path: Path | None = None
+        self._offset = 0
+        self._seen: set[tuple[str, int]] = set()
+        self._total = Usage()
+
+    def add(self, record: IterationRecord) -> None:
+        """Append an iteration durably. A second line for the same iteration, after a crash, does not count."""
+        spent = Spent(
+            at=record.ended_at,
+            run_id=record.run_id,
+            iteration=record.iteration,
+            project=self._project,
+            change=self._change,
+            harness=record.harness,
+            model=record.model,
+            usage=record.usage,
+        )
+        try:
+            make_folder(self._folder)
+        except OSError as error:
+            raise StateError(f"cannot write {self._folder}: {error.strerror or error}") from error
+        append_line(self._today(), encoded(spent))
+
+    def today(self) -> Usage:
+        """Return the usage of all loops today, reading only what was added since the last call."""
+        path = self._today()
+        if path != self._path:
+            self._path, self._offset, self._seen, self._total = path, 0, set(), Usage()
+        try:
+            with path.open("rb") as file:
+                file.seek(self._offset)
+                added, _, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return self._total
+        except OSError as error:
+            raise StateError(f"cannot read {path}: {error.strerror or error}") from error
+        if added:
+            self._offset += len(added) + 1
+            self._count(added)
+        return self._total
+
+    def _count(self, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):  # a torn line, or one of a newer Spool
+                spent = _DECODE.decode(line)
+                if (key := (spent.run_id, spent.iteration)) not in self._seen:
+                    self._seen.add(key)
+                    self._total += spent.usage
+
+    def _today(self) -> Path:
+        return self._folder / f"{self._now().astimezone():%Y-%m-%d}.jsonl"
+
+
+class Unkept:
+    """The spending of a demo or a check, which counts as no loop."""
+
+    def add(self, record: IterationRecord) -> None:
+        """Do nothing."""
+
+    def today(self) -> Usage:
+        """Return nothing spent."""
+        return Usage()

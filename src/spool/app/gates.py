@@ -105,7 +105,14 @@ def make_keeper(
         trees = RecordedTrees(
             parts.repository, parts.worktree.recorder, owner=owner or spec.change, timeout_s=timeout_s
         )
-    checks = GateHost(agents, trees, memory or GateMemory(spec.folder), directory=Path(spec.root), logs=logs)
+    checks = GateHost(
+        agents,
+        trees,
+        memory or GateMemory(spec.folder),
+        directory=Path(spec.root),
+        logs=logs,
+        output_limit_mb=spec.settings.output_limit_mb,
+    )
     built_in = [_built_in(gate.name, spec, parts) for gate in gates if not gate.run]
     commands = [gate for gate in gates if gate.run]
     return Gatekeeper(commands, built_in, spec.policy, checks, parts.emit, parts.clock)

@@ -174,10 +174,15 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
 
 
 def _starting(earlier: LoopState | None) -> PlanState:
-    """Return the memory with which limits start over: gates still measure from where the loop began."""
+    """Return the memory with which limits start over.
+
+    Gates still measure from where the loop began, and what they refused is still refused.
+    """
     if earlier is None or earlier.status is Status.DONE:
         return PlanState()
-    return PlanState(base=earlier.memory.base, left=earlier.memory.left)
+    memory = earlier.memory
+    story = memory.story if memory.refusal else None
+    return PlanState(base=memory.base, left=memory.left, leavings=memory.leavings, story=story, refusal=memory.refusal)
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

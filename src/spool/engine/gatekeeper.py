@@ -120,6 +120,8 @@ class Gatekeeper:
         self._ran: dict[str, GateRun] = {}
         """Gates that ran as a criterion, right before the claim."""
         self._baselines: dict[tuple[str, str], GateRun] = {}
+        self.left: tuple[str, ...] = ()
+        """Files that the gates left in the working tree before the first agent."""
         self._prover = Prover(self._run, policy, tuple(gate.run for gate in gates))
 
     async def open(self, base: str, left: str, starting: Starting) -> str:
@@ -139,7 +141,13 @@ class Gatekeeper:
         if self._policy.baseline is not Baseline.OFF:
             for gate in self._gates:
                 self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
+        self.left = await self._left_since(here)
         return base
+
+    async def _left_since(self, tree: str) -> tuple[str, ...]:
+        """Return the files that gates have added to a tree."""
+        touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
+        return tuple(path for path, how in touched.items() if how == _ADDED)
 
     async def holds(self, tree: str) -> bool:
         """Protect a recorded tree to compare with; return whether it exists."""
@@ -170,13 +178,12 @@ class Gatekeeper:
         if tree and tree == self._refused.tree:  # the same work again
             return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
         results = await self._judged(claim, attempt)
-        touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
-        left = [path for path, how in touched.items() if how == _ADDED]
+        left = await self._left_since(tree)
         if refusal(results) is None:
             await self._checks.keep(tree)
             await self._checks.note_ignored(tree)
         seconds = self._clock.monotonic() - started
-        verified = Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
+        verified = Verified(gates=results, tree=tree, left=left, seconds=seconds)
         if verified.proof is Proof.REFUSED:
             self._refused = verified
         return verified

@@ -15,7 +15,7 @@ import msgspec
 
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.gates.values import refusal
-from spool.domain.loop import Due, Phase, PlanState
+from spool.domain.loop import Due, Phase, PlanState, merged
 from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
@@ -159,7 +159,8 @@ class Loop:
         base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
         if base is None:
             return self._stopped()
-        self._account.remember(msgspec.structs.replace(memory, base=base, left=""))
+        leavings = merged(memory.leavings, self._keeper.left)
+        self._account.remember(msgspec.structs.replace(memory, base=base, left="", leavings=leavings))
         return None
 
     def _checking(self, gate: str) -> None:

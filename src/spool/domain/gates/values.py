@@ -74,6 +74,8 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """None if it timed out or could not be started."""
     trouble: str = ""
     """Why the command could not be started."""
+    ended: str = ""
+    """Why Spool ended it: its time, or its output."""
     duration_s: float = 0.0
     log: str = ""
     tail: str = ""

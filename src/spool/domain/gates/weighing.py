@@ -49,7 +49,7 @@ def weigh(now: GateRun, measure: Measure) -> Finding:
     if not now.started:
         return Finding(green=False, why=now.trouble)
     if now.exit_code is None:
-        return Finding(green=False, why=f"timed out after {now.duration_s:.0f} s")
+        return Finding(green=False, why=now.ended or f"timed out after {now.duration_s:.0f} s")
     if now.changed:
         return Finding(green=False, why=f"it changed tracked files: {named(now.changed)}")
     before = measure.before.results if measure.before else None

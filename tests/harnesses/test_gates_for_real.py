@@ -63,7 +63,7 @@ def test_claude_is_refused_by_a_real_pytest_and_then_proved(tmp_path: Path) -> N
         refused_then_proved(
             rig,
             shlex.join([sys.executable, "-m", "pytest", "-q"]),
-            wrong=(put("test_double.py", test), put("doubling.txt", "later\n")),
+            wrong=(put("test_double.py", test), put("calc.py", f"{doubled}+ 1\n")),
             right=put("calc.py", f"{doubled}* 2\n"),
             test="test_double.py::test_double",
         )

@@ -96,6 +96,11 @@ class Scratch:
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(f'[harnesses.scripted]\nscript = "{script}"\n')
 
+    def trust(self) -> None:
+        """Trust the settings of the project as they are."""
+        done = self.spool("trust", "--grant")
+        assert done.returncode == 0, done.stderr
+
     def git(self, *words: str) -> str:
         done = subprocess.run(
             ["git", *words], cwd=self.root, env=self.env, capture_output=True, text=True, check=True, timeout=60

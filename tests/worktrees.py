@@ -145,6 +145,7 @@ def fleet_of(scratch: Scratch) -> Iterator[Fleet]:
     """Give a fleet, and stop everything in the end."""
     fleet = Fleet(scratch)
     scratch.env["XDG_STATE_HOME"] = str(scratch.home / "state")
+    scratch.env["SPOOL_TRUSTED_PATHS"] = str(scratch.root.parent)  # a worktree's script is in its own settings
     try:
         yield fleet
     finally:

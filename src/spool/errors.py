@@ -1,6 +1,7 @@
 """The ways in which Spool cannot continue. A failing agent is an outcome, never one of these."""
 
 from enum import StrEnum
+from typing import Any
 
 
 class Hint(StrEnum):
@@ -20,6 +21,8 @@ class Hint(StrEnum):
     GATES = "gates"
     ADD_GATE = "add_gate"
     NAME_CHANGE = "name_change"
+    TRUST = "trust"
+    CLAUDE_AS_ROOT = "claude_as_root"
 
 
 class SpoolError(Exception):
@@ -41,6 +44,14 @@ class UsageError(SpoolError):
     """The command line or a setting asks for something that cannot be meant."""
 
     exit_code = 2
+
+
+class Untrusted(UsageError):
+    """A repository's settings would run programs or widen permissions, and the person has not trusted them."""
+
+    def __init__(self, message: str, *, hint: str = "", values: dict[str, Any]) -> None:
+        super().__init__(message, hint=hint)
+        self.values = values
 
 
 class ChangeError(UsageError):

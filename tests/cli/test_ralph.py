@@ -145,6 +145,7 @@ def test_a_command_of_the_users_own(scratch: Scratch) -> None:
         'harness = "mine"\ncompletion_promise = "DONE AND DONE"\n'
         '[harnesses.mine]\nargv = ["my agent", "{prompt_file}"]\nprompt = "file"\nmodel_argv = ["--model", "{model}"]\n'
     )
+    scratch.trust()
     done = scratch.ralph("Go", "--model", "big", "--max-iterations", "1")
     assert done.returncode == 0, done.stdout
 

@@ -155,7 +155,7 @@ def test_a_narrow_terminal_shows_progress_and_colours_unless_told_not_to(checked
         assert screen.wait() == 1
         text = screen.seen.decode()
     assert "checking: sh check.sh, " in text
-    assert ("\033[31m\033[1mrefused: " in text) is colour
+    assert ("\033[31m\033[1mrefused" in text) is colour
     lines = [line.rpartition("\033[K")[2] for line in text.replace("\r", "").splitlines()]
     assert all(len(line) <= 60 for line in lines if "\033" not in line)
 
@@ -225,3 +225,15 @@ def test_the_hook_leaves_a_loop_to_its_own_gates(checked: Scratch) -> None:
     assert "is already running" in answer["stderr"]
     (checked.home / "go").touch()
     assert process.wait(60) == 0
+
+
+def test_the_hook_runs_nothing_that_the_repository_asks_for_untrusted(checked: Scratch) -> None:
+    (checked.root / "greet.txt").write_text("hello\n")
+    (checked.root / ".spool" / "config.toml").write_text(
+        f'[[gates]]\nname = "tests"\nrun = "touch {checked.home}/ran"\n'
+    )
+    answer = hook(checked, gate="")
+    assert "decision" not in answer
+    assert "not trusted: gates" in answer["stderr"]
+    assert not (checked.home / "ran").exists()
+    assert checked.spool("verify").returncode == 2

@@ -35,49 +35,109 @@ def put_git(scratch: Scratch, body: str) -> None:
     path.chmod(0o755)
 
 
-def test_nothing_that_the_repository_configures_is_run(scratch: Scratch) -> None:
-    marks = scratch.home / "marks"
+HOOKS = (
+    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit",
+    "post-index-change", "post-merge", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit",
+    "pre-merge-commit", "pre-push", "pre-rebase", "prepare-commit-msg", "reference-transaction", "sendemail-validate",
+)  # fmt: skip
+PROGRAMS = (
+    "core.fsmonitor", "core.pager", "core.editor", "core.askPass", "core.sshCommand", "core.gitProxy",
+    "core.alternateRefsCommand", "pager.diff", "pager.log", "pager.status", "sequence.editor", "interactive.diffFilter",
+    "filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.external", "diff.x.textconv", "diff.x.command",
+    "merge.x.driver", "mergetool.x.cmd", "credential.helper", "gpg.program", "gpg.ssh.program", "gpg.x509.program",
+    "gpg.openpgp.program", "gpg.ssh.defaultKeyCommand", "trailer.x.command", "trailer.x.cmd", "man.x.cmd",
+    "uploadpack.packObjectsHook", "remote.origin.uploadpack", "remote.origin.receivepack", "remote.origin.vcs",
+    "submodule.x.update", "browser.x.cmd", "tar.x.command", "imap.tunnel", "sendemail.smtpServer",
+)  # fmt: skip
+
+
+def planted(scratch: Scratch) -> Path:
+    """Name a program in every setting and hook that git could run, each leaving a mark; return where marks are left."""
+    marks, hooks = scratch.home / "marks", scratch.home / "hooks"
     marks.mkdir()
-    hooks = scratch.home / "hooks"
     hooks.mkdir()
-    for name in ("pre-commit", "post-index-change", "reference-transaction", "post-checkout", "pre-auto-gc"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {marks}/hook-{name}\n")
-        (hooks / name).chmod(0o755)
-        shutil.copy(hooks / name, scratch.root / ".git" / "hooks" / name)
 
     def leaves(name: str) -> str:
-        script = scratch.home / name
-        script.write_text(f"#!/bin/sh\ntouch {marks}/{name}\ncat\n")
+        script = scratch.home / f"mark-{name}"
+        script.write_text(f"#!/bin/sh\ntouch {marks}/{name}\n{'cat' if name.startswith('filter') else 'exit 1'}\n")
         script.chmod(0o755)
         return str(script)
 
-    for key, value in {
-        "core.fsmonitor": leaves("fsmonitor"),
+    for name in HOOKS:
+        shutil.copy(leaves(f"hook-{name}"), hooks / name)
+        shutil.copy(hooks / name, scratch.root / ".git" / "hooks" / name)
+    settings = {key: leaves(key) for key in PROGRAMS}
+    settings |= {
         "core.hooksPath": str(hooks),
-        "core.pager": leaves("pager"),
-        "core.editor": leaves("editor"),
-        "core.askPass": leaves("askpass"),
-        "filter.x.clean": leaves("clean"),
-        "filter.x.smudge": leaves("smudge"),
-        "filter.x.process": leaves("process"),
+        "remote.origin.url": str(scratch.home / "nowhere"),
+        "remote.other.url": f"ext::{leaves('ext')}",
+        "remote.other.promisor": "true",
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
         "filter.x.required": "true",
-        "diff.external": leaves("external"),
-        "diff.x.textconv": leaves("textconv"),
-        "diff.x.command": leaves("diff-command"),
-        "merge.x.driver": leaves("merge"),
-        "credential.helper": leaves("credential"),
-        "gpg.program": leaves("gpg"),
         "commit.gpgSign": "true",
+        "log.showSignature": "true",
+        "diff.trustExitCode": "true",
         "gc.auto": "1",
-    }.items():
+    }
+    for key, value in settings.items():
         scratch.git("config", key, value)
         scratch.git("config", "--global", key, value)
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+    }.items():
+        scratch.git("config", key, value)
     (scratch.root / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
-    shell_agent(scratch, WORK)
-    done = scratch.ralph("Work")
-    assert done.returncode == 0, done.stderr
-    assert [record["changed_files"] for record in scratch.history()] == [1, 1, 1]
+    return marks
+
+
+def remove_object(scratch: Scratch, name: str) -> str:
+    """Take an object out of the repository, as in a partial clone."""
+    found = scratch.git("rev-parse", name).strip()
+    (scratch.root / ".git" / "objects" / found[:2] / found[2:]).unlink()
+    return found
+
+
+@pytest.mark.parametrize("missing", ["HEAD:old.txt", "HEAD^{tree}"])
+@pytest.mark.parametrize("door", ["ralph", "run", "looking"])
+def test_nothing_that_the_repository_configures_is_run(scratch: Scratch, door: str, missing: str) -> None:
+    (scratch.root / "old.txt").write_text("old\n")
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "second")
+    marks = planted(scratch)
+    (scratch.root / "old.txt").unlink()  # nobody writes the object anew
+    gone = remove_object(scratch, missing)
+    match door:
+        case "ralph":
+            shell_agent(scratch, WORK)
+            done = scratch.ralph("Work", "--verify", "true")
+            assert done.returncode == 0, done.stderr
+        case "run":
+            write = {"write": "work.txt", "text": "x"}
+            ticks = {"tick": 2}
+            scratch.script([write, {"promise": "FAILED: no"}], [write, ticks, {"promise": "COMPLETE"}])
+            scratch.run("--max-retries", "1", "--verify", "true")
+            scratch.spool("checkpoint", "list")
+        case "looking":
+            for words in (("stories",), ("ralph", "--status", "-c", CHANGE), ("harness", "list"), ("ps",), ("trust",)):
+                scratch.spool(*words)
     assert sorted(path.name for path in marks.iterdir()) == []
+    subprocess.run(["git", "cat-file", "-p", gone], cwd=scratch.root, env=scratch.env, check=False, timeout=60)
+    assert [path.name for path in marks.iterdir()], "the trap itself does not work"
+
+
+def test_a_repository_whose_settings_name_another_working_tree_is_not_used(scratch: Scratch, tmp_path: Path) -> None:
+    for place in (tmp_path / "precious", tmp_path):
+        place.mkdir(exist_ok=True)
+        (place / "file.txt").write_text("precious")
+        scratch.git("config", "core.worktree", str(place))
+        scratch.script([{"write": "work.txt", "text": "x"}, {"promise": "FAILED: no"}])
+        done = scratch.run()
+        assert done.returncode == 1
+        assert "name another working tree" in done.stderr
+        assert (place / "file.txt").read_text() == "precious"
 
 
 def test_environment_that_points_git_elsewhere_is_not_obeyed(scratch: Scratch, tmp_path: Path) -> None:

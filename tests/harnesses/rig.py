@@ -69,5 +69,6 @@ def rigged(name: str, base: Path) -> Iterator[Rig]:
     with model_server(scratch.root) as model:
         model.toolless = name == "aider"
         scratch.env["PATH"] = agents_path()
+        scratch.env["SPOOL_CLAUDE_AS_ROOT"] = "pretend-sandbox"  # the tests may run as root
         scratch.env.update(SETUPS[name](scratch.home, model.url))
         yield Rig(name, scratch, model)

@@ -459,3 +459,36 @@ def test_ten_loops_at_once(fleet: Fleet) -> None:
     excluded = (fleet.scratch.root / ".git" / "info" / "exclude").read_text().splitlines()
     assert "/.claude/loop-state.json*" in excluded
     assert all(tree.status() == f" M openspec/changes/{tree.change}/tasks.md\n" for tree in trees)
+
+
+def test_a_resumed_loop_keeps_the_settings_that_it_was_started_with(tree: Worktree) -> None:
+    scratch = tree.fleet.scratch
+    del scratch.env["SPOOL_TRUSTED_PATHS"]
+    tree.script([{"say": "once"}], [{"promise": "COMPLETE"}])
+    assert scratch.spool("trust", "--grant", cwd=tree.path).returncode == 0
+    tree.run("--max", "1", "--done", "promise")
+    mark = scratch.home / "ran"
+    (tree.path / ".spool" / "config.toml").write_text(f'[harnesses.scripted]\nscript = "{scratch.home}/evil.json"\n')
+    (scratch.home / "evil.json").write_text(json.dumps({"iteration": [{"steps": [{"run": ["touch", str(mark)]}]}]}))
+    refused = tree.fleet.wt("start", tree.change, "Go", "--harness", "scripted", "--terminal", "none")
+    assert (refused.returncode, "not trusted: harnesses.scripted" in refused.stderr) == (2, True)
+    resumed = tree.fleet.wt("resume", tree.change, "--terminal", "none")
+    assert resumed.returncode == 0, resumed.stderr
+    wait_for(lambda: tree.status_now() == "done")
+    assert not mark.exists()
+
+
+def test_a_loop_is_not_resumed_with_the_settings_of_another_that_its_state_names(tree: Worktree) -> None:
+    tree.script([{"promise": "COMPLETE"}])
+    tree.run("--done", "promise")
+    other = tree.fleet.worktree("other")
+    shutil.copytree(tree.path / ".spool", other.path / ".spool", dirs_exist_ok=True)
+    shutil.copytree(tree.path / ".claude", other.path / ".claude")
+    (other.path / ".spool" / ".state" / "wt-loop" / tree.change).rename(other.raw_logs.parent)
+    for path in (other.path / ".claude" / "loop-state.json", other.raw_logs.parent / "state.json"):
+        found = json.loads(path.read_text())
+        found |= {key: "20200101T000000-abcdef" for key in ("run_id",) if key in found}
+        found |= {key: other.change for key in ("change", "change_id") if key in found}
+        path.write_text(json.dumps(found))
+    done = tree.fleet.wt("resume", "--path", str(other.path), "--terminal", "none")
+    assert (done.returncode, "to continue" in done.stderr) == (2, True), done.stderr

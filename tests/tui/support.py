@@ -16,7 +16,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from spool.app.client import Client
-from spool.app.settings import load_settings
+from spool.app.settings import resolve_settings
 from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp
@@ -40,7 +40,9 @@ def make_app(scratch: Scratch, patch: pytest.MonkeyPatch, *, fresh: bool = False
     for name, value in scratch.env.items():
         patch.setenv(name, value)
     project = find_project(scratch.root)
-    return SpoolApp(Client(project, load_settings(project.root, {"harness": "scripted", **flags}), fresh=fresh))
+    return SpoolApp(
+        Client(project, resolve_settings(project.root, {"harness": "scripted", **flags}).settings, fresh=fresh)
+    )
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """Lists the agents that Spool can run, and tries one out."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -10,11 +11,12 @@ import msgspec
 
 from spool.app.build import require_program
 from spool.app.runner import new_run_id, run
-from spool.app.settings import load_settings, root_here
+from spool.app.settings import resolve_settings, root_here
+from spool.app.trust import trust_report
 from spool.domain.carried import carried
 from spool.domain.invocation import Traits
 from spool.domain.loop import Door
-from spool.domain.settings import Settings
+from spool.domain.settings import TABLES, Settings
 from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
@@ -42,6 +44,8 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     cost: bool
     allow_all: bool
     install: str
+    trusted: bool
+    """False for an agent of the repository that the person has not trusted; it is not asked for its version."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,10 +57,17 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 def list_agents() -> list[AgentRow]:
     """Return a row for each agent."""
-    settings = load_settings(root_here(), {})
+    root = root_here()
+    resolved = resolve_settings(root, {})
+    untrusted = trust_report(root, resolved).untrusted if root else {}
+    tables = resolved.settings.harnesses
     # Some agents take seconds to print their version.
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda name: _row(name, settings), registry.names(settings.harnesses)))
+        rows = pool.map(
+            lambda name: _row(name, resolved.settings, trusted=f"{TABLES}.{name}" not in untrusted),
+            registry.names(tables),
+        )
+        return list(rows)
 
 
 def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
@@ -69,7 +80,8 @@ def version_of(traits: Traits) -> str:
     """Return the first line of `--version`, or an empty string; pi prints it on standard error."""
     try:
         done = subprocess.run(
-            [traits.program, "--version"],
+            [os.path.abspath(shutil.which(traits.program) or traits.program), "--version"],  # noqa: PTH100
+            cwd="/",  # an agent reads settings of the directory that it starts in
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_VERSION_TIMEOUT_S,
@@ -93,7 +105,7 @@ def try_agent(name: str, settings: Settings) -> Trial | None:
         rate_limit_pause=0.0,
     )
     with tempfile.TemporaryDirectory(prefix="spool-check-") as folder:
-        root = Path(folder)
+        root = Path(folder).resolve()
         change = root / ".spool" / "changes" / "check"
         change.mkdir(parents=True)
         (change / "proposal.md").write_text("# Check\n\nA check whether the agent can work here.\n")
@@ -102,7 +114,7 @@ def try_agent(name: str, settings: Settings) -> Trial | None:
             run_id=new_run_id(),
             door=Door.RALPH,
             change="check",
-            root=folder,
+            root=str(root),
             settings=settings,
             task=CHECK_PROMPT,
             show=Show.NOTHING,
@@ -116,13 +128,14 @@ def try_agent(name: str, settings: Settings) -> Trial | None:
         return Trial(record=history[0], wrote=(root / "hello.txt").exists())
 
 
-def _row(name: str, settings: Settings) -> AgentRow:
+def _row(name: str, settings: Settings, *, trusted: bool) -> AgentRow:
     traits = registry.find(name, settings.harnesses).traits
     path = shutil.which(traits.program)
     return AgentRow(
         name=name,
         installed=path is not None,
         path=path,
-        version=version_of(traits) if path and traits.reads_prompt else "",
+        version=version_of(traits) if path and traits.reads_prompt and trusted else "",
+        trusted=trusted,
         **carried(traits, AgentRow),
     )

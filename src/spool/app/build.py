@@ -57,9 +57,20 @@ def find_harness(settings: Settings) -> Harness:
     """Return the agent of these settings; raise before anything is written if it cannot run."""
     harness = registry.find(settings.harness, settings.harnesses)
     require_program(harness)
+    if settings.allow_all and harness.traits.sandbox_as_root and is_root() and not _claims_sandbox(settings):
+        raise UsageError(f"{harness.name} refuses allow-all as root outside a sandbox", hint=Hint.CLAUDE_AS_ROOT)
     if settings.resume_agent and not harness.traits.resume:
         raise UsageError(f"{harness.name} cannot continue an earlier conversation", hint=Hint.FRESH_AGENT)
     return harness
+
+
+def is_root() -> bool:
+    """Whether this process runs as root."""
+    return os.geteuid() == 0
+
+
+def _claims_sandbox(settings: Settings) -> bool:
+    return settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
 
 
 def require_program(harness: Harness) -> str:
@@ -86,7 +97,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
         directory=spec.root,
         model=settings.model,
         allow_all=settings.allow_all,
-        is_root=os.geteuid() == 0,
+        pretend_sandbox=is_root() and settings.claude_as_root == "pretend-sandbox",
         auto_commit=settings.auto_commit,
         resume=settings.resume_agent,
         session=session,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from spool.app.settings import load_settings
+from spool.app.settings import resolve_settings
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.errors import SpoolError
 from spool.host.clock import SystemClock
@@ -45,7 +45,7 @@ def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: b
     """Run `work` on the checkpoints of the working tree that contains the current directory."""
 
     async def main() -> _Result:
-        settings, clock = load_settings(None, {}), SystemClock()
+        settings, clock = resolve_settings(None, {}).settings, SystemClock()
         repository = await find_repository(Path.cwd(), timeout_s=settings.command_timeout)
         if isinstance(repository, NoRepository):
             raise SpoolError(f"no checkpoints here: {repository.why}")

@@ -132,7 +132,7 @@ class Client:
         with TemporaryDirectory(prefix="spool-preview-") as folder:
             places = (str(inside / name) for name in (".spool", "openspec"))
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
-            yield Project(Path(folder) / inside)
+            yield Project(Path(folder).resolve() / inside)
 
     async def start(self, change: str, settings: Settings) -> LoopSummary:
         """Start a loop in the background."""

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from spool import __version__
-from spool.host.state.files import last_lines, make_folder, replace_file
+from spool.host.state.files import last_lines, replace_file
 from spool.host.state.places import user_state
+from spool.nofollow import make_folder
 
 _EVENTS = 20
 

@@ -21,11 +21,12 @@ from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import SpoolError, StateError
 from spool.host.runner.identity import this_runner
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
 from spool.host.state.records import exactly, restored
 from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, Window, choose, launch
+from spool.nofollow import make_folder
 
 START_S = 30.0
 """A runner usually starts within 1 s; a slow git or a desktop just after login takes longer."""

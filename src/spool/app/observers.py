@@ -14,6 +14,7 @@ from typing import Protocol, Self
 
 from spool.domain.events import Event, RunEnded
 from spool.domain.spec import LoopSpec
+from spool.domain.text import one_line
 from spool.host.state.journal import JournalReader
 
 GROUP = "spool.observers"
@@ -43,7 +44,8 @@ def plugged_in(spec: LoopSpec) -> list[Observer]:
         try:
             observer = point.load()(spec)
         except Exception as error:  # noqa: BLE001 - anybody's code, which must not end the loop
-            print(f"spool: the observer '{point.name}' failed: {type(error).__name__}: {error}", file=sys.stderr)
+            what = f"the observer '{point.name}' failed: {type(error).__name__}: {error}"
+            print(f"spool: {one_line(what, 400)}", file=sys.stderr)
             continue
         offered += [observer] if observer is not None else []
     return offered
@@ -115,4 +117,4 @@ def _complain(observer: Observer, error: Exception) -> None:
         with suppress(OSError):  # the terminal may be closed
             why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             what = "cannot write output" if getattr(observer, "prints", False) else "an observer failed"
-            print(f"spool: {what}: {why}", file=sys.stderr)
+            print(f"spool: {what}: {one_line(str(why), 400)}", file=sys.stderr)

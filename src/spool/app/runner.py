@@ -334,9 +334,12 @@ def _mirror_name(path: Path, repository: Repository) -> str:
 
 
 def _last_session(folder: StateFolder, harness: str) -> str:
-    """Return the agent's conversation from an earlier run."""
+    """Return the agent's conversation from an earlier run.
+
+    The history is in the working tree, and the session becomes a word of the agent's command: never an option.
+    """
     last = folder.history(last=1)
-    return last[0].session if last and last[0].harness == harness else ""
+    return last[0].session if last and last[0].harness == harness and not last[0].session.startswith("-") else ""
 
 
 def _settle_killed(folder: StateFolder) -> None:

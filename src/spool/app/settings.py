@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from spool.domain.settings import Layer, Resolved, Settings, merge
+from spool.domain.settings import Layer, Resolved, merge
 from spool.errors import UsageError
 from spool.host.state.config import PROJECT_FILE, read_layers, user_file
 from spool.sources.project import find_project
 
-__all__ = ["PROJECT_FILE", "load_settings", "resolve_settings", "root_here", "user_file"]
+__all__ = ["PROJECT_FILE", "resolve_settings", "root_here", "user_file"]
 
 
 def resolve_settings(
@@ -28,8 +28,3 @@ def root_here() -> Path | None:
     with suppress(UsageError):
         return find_project(Path.cwd()).root
     return None
-
-
-def load_settings(root: Path | None, flags: Mapping[str, Any]) -> Settings:
-    """Return the effective settings."""
-    return resolve_settings(root, flags).settings

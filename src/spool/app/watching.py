@@ -1,5 +1,6 @@
 """Reads the events and the log of a loop that runs in another process."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,6 +12,7 @@ from spool.domain.loop import LoopSummary
 from spool.errors import SpoolError
 from spool.host.state.journal import JournalReader
 from spool.host.state.store import StateFolder
+from spool.nofollow import open_file
 
 _POLL_S = 0.2
 _READ = 1 << 16
@@ -39,7 +41,7 @@ def events_of(loop: LoopSummary, tick: Callable[[], None], *, follow: bool) -> I
 def log_of(path: Path, going: Callable[[], bool]) -> Iterator[bytes]:
     """Yield a file in chunks, and follow it while `going` returns true."""
     try:
-        file = path.open("rb")
+        file = open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: PTH123, SIM115
     except FileNotFoundError:
         raise SpoolError(f"no log at {path}") from None
     with file:

@@ -9,12 +9,12 @@ import msgspec
 from spool.app.build import find_harness
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
-from spool.app.settings import load_settings, resolve_settings
+from spool.app.settings import resolve_settings
 from spool.app.worktrees import known_projects
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import OWN, Layer, Resolved, merge
+from spool.domain.settings import OWN, Layer, Resolved, Settings, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
@@ -24,8 +24,15 @@ from spool.host.state.specs import kept_spec
 from spool.sources.project import bare_project
 
 
-def checkout_of(change: str, *, path: str | None, create: bool, announce: Callable[[Checkout], None]) -> Checkout:
-    """Return the worktree of a change; `create` makes a missing one."""
+def checkout_of(
+    change: str,
+    *,
+    path: str | None,
+    create: bool,
+    settings: Callable[[Path], Settings],
+    announce: Callable[[Checkout], None],
+) -> Checkout:
+    """Return the worktree of a change; `create` makes a missing one with the trusted settings of this directory."""
     if path is not None:
         return checkout_at(Path(path))
     here = Path.cwd()
@@ -34,15 +41,14 @@ def checkout_of(change: str, *, path: str | None, create: bool, announce: Callab
     except NoWorktree:
         if not create:
             raise
-    settings = load_settings(here, {})
-    made = make_checkout(change, here=here, copy=settings.worktree_copy, setup=settings.worktree_setup)
+    chosen = settings(here)
+    made = make_checkout(change, here=here, copy=chosen.worktree_copy, setup=chosen.worktree_setup)
     announce(made)
     return made
 
 
-def worktree_settings(root: Path, flags: Mapping[str, Any], *, flag: Callable[[str], str]) -> Resolved:
-    """Return the settings of a worktree; the default agent is Claude Code."""
-    resolved = resolve_settings(root, flags, flag=flag)
+def worktree_settings(resolved: Resolved) -> Resolved:
+    """Return the settings for a loop in a worktree; the default agent is Claude Code."""
     if resolved.origins["harness"] != "default":
         return resolved
     return msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, harness="claude"))
@@ -85,11 +91,11 @@ def task_spec(
 
 def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callable[[str], str]) -> LoopSpec:
     """Return the spec that continues a loop, with the changed settings applied."""
-    spec = kept_spec(loop.folder) or kept_spec(folder_before(loop))
+    spec = kept_spec(loop.folder) or _spec_before(loop)
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
     before = msgspec.structs.asdict(spec.settings)
-    mine = load_settings(None, {})
+    mine = resolve_settings(None, {}).settings
     before |= {name: getattr(mine, name) for name in OWN}  # what holds for all loops holds as it is now
     layers = [Layer("", before), *(Layer(flag(name), {name: value}) for name, value in changed.items())]
     return msgspec.structs.replace(
@@ -100,6 +106,12 @@ def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callabl
         log=str(Path(loop.root) / LOG),
         fresh=False,
     )
+
+
+def _spec_before(loop: LoopSummary) -> LoopSpec | None:
+    """Return the spec of a loop whose worktree was moved. Its run id must match: an agent can write the folder."""
+    spec = kept_spec(folder_before(loop))
+    return spec if spec is not None and spec.run_id == loop.run_id else None
 
 
 def refuse_early(spec: LoopSpec) -> None:

@@ -12,6 +12,7 @@ from spool.app.watching import events_of, log_of
 from spool.domain.events import RunEnded
 from spool.domain.loop import DIED, LoopSummary
 from spool.domain.spec import Show
+from spool.views.say import copy_out, say
 from spool.views.select import terminal_view
 
 
@@ -48,7 +49,7 @@ def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:
         return _watch(loop, view, follow=True)
     except KeyboardInterrupt:
         if is_running(loop):
-            click.echo(f"Detached; {loop.change} is still running. Stop it with: spool stop {loop.id}", err=True)
+            say(f"Detached; {loop.change} is still running. Stop it with: spool stop {loop.id}", err=True)
         return 0
 
 
@@ -64,9 +65,7 @@ def show_log(loop: LoopSummary, *, follow: bool) -> None:
 
 def print_file(loop: LoopSummary, path: Path, *, follow: bool) -> None:
     """Copy a file to standard output; `follow` continues while the loop runs."""
-    for chunk in log_of(path, lambda: follow and is_running(loop)):
-        sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+    copy_out(log_of(path, lambda: follow and is_running(loop)))
 
 
 def _watch(loop: LoopSummary, view: Observer, *, follow: bool) -> int:
@@ -79,5 +78,5 @@ def _watch(loop: LoopSummary, view: Observer, *, follow: bool) -> int:
         view.close()
     if not follow:
         return 0
-    click.echo(f"{loop.change}: {DIED}", err=True)
+    say(f"{loop.change}: {DIED}", err=True)
     return 1

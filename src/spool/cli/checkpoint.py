@@ -1,10 +1,12 @@
 """`spool checkpoint`: list, show and restore discarded attempts."""
 
+from pathlib import Path
+
 import click
-import msgspec
 
 from spool.app import checkpoints
 from spool.domain.text import clean, counted, one_line
+from spool.views.say import say, say_json, say_text
 
 
 @click.group("checkpoint")
@@ -21,28 +23,38 @@ def list_all(as_json: bool) -> None:
     """List checkpoints and discarded attempts."""
     saved, discarded = checkpoints.list_all()
     if as_json:
-        click.echo(msgspec.json.encode({"checkpoints": saved, "discarded": discarded}).decode())
+        say_json({"checkpoints": saved, "discarded": discarded})
         return
     if not saved and not discarded:
-        click.echo("No checkpoints and no discarded attempts.")
+        say("No checkpoints and no discarded attempts.")
     for kept in saved:
-        click.echo(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at:%Y-%m-%d %H:%M} UTC)")
+        say(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at:%Y-%m-%d %H:%M} UTC)")
     for one in discarded:
-        click.echo(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
+        say(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
 
 
 @checkpoint.command()
 @click.argument("name")
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
-    click.echo(clean(checkpoints.show(name)).rstrip())
+    say_text(checkpoints.show(name))
 
 
 @checkpoint.command()
 @click.argument("name")
-def diff(name: str) -> None:
-    """Print a discarded attempt as a patch."""
-    click.echo(checkpoints.diff(name), nl=False)
+@click.option("--output", "-o", metavar="FILE", help="Write the exact patch to a file.")
+def diff(name: str, output: str | None) -> None:
+    """Print a discarded attempt as a patch, without the control characters in it.
+
+    With --output, write the exact patch to a file, for `git apply`.
+    """
+    patch = checkpoints.diff(name)
+    if output is not None:
+        Path(output).write_bytes(patch.encode("utf-8", "surrogateescape"))
+        return
+    say_text(patch)
+    if clean(patch) != patch:
+        say("Control characters are left out; --output FILE writes the exact patch.", err=True)
 
 
 @checkpoint.command()
@@ -53,4 +65,4 @@ def restore(name: str) -> None:
     The current tree is saved as a discarded attempt first.
     """
     kept = checkpoints.restore(name)
-    click.echo(f"Restored {name}." + (f" The previous tree is kept as {kept.name}." if kept else ""))
+    say(f"Restored {name}." + (f" The previous tree is kept as {kept.name}." if kept else ""))

@@ -13,6 +13,7 @@ from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
 from spool.errors import SpoolError
 from spool.views.hints import next_step
+from spool.views.say import say
 
 
 class Tee:
@@ -70,7 +71,7 @@ def _run(spec: LoopSpec) -> int:
 
 def _hold() -> None:
     """Keep the window open until Enter, so that the result can be read."""
-    print("\nThe loop has ended. Press Enter to close this window.", flush=True)
+    say("", "The loop has ended. Press Enter to close this window.")
     with suppress(OSError, KeyboardInterrupt):
         sys.stdin.readline()
 

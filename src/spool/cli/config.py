@@ -1,13 +1,15 @@
 """`spool config`: shows the effective settings and the origin of each."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
-import msgspec
 
 from spool.app.settings import PROJECT_FILE, root_here, user_file
+from spool.app.trust import trust_report
 from spool.cli.target import resolve
-from spool.domain.settings import DURATIONS, NAMES
+from spool.domain.settings import DURATIONS, NAMES, TABLES
+from spool.views.say import json_text, say, say_json
 
 
 @click.command("config")
@@ -19,22 +21,27 @@ def config(as_json: bool) -> None:
     """
     root = root_here()
     resolved = resolve(root, {})
+    untrusted = trust_report(root, resolved).untrusted if root else {}
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
         tables = {"prices": resolved.settings.prices, "harnesses": resolved.settings.harnesses}
-        click.echo(msgspec.json.format(msgspec.json.encode({**rows, **tables}), indent=2).decode())
+        say_json({**rows, **tables}, indent=2)
         return
     width = max(map(len, NAMES))
     shown = {name: _shown(name, value) for name, value in values.items()}
     value_width = max(map(len, shown.values()))
     for name in NAMES:
-        click.echo(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}")
+        say(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}{_note(name, untrusted)}")
     for model, price in resolved.settings.prices.items():
-        click.echo(f"[prices.{model}]  {msgspec.json.encode(price).decode()}")
+        say(f"[prices.{model}]  {json_text(price)}")
     for name, table in resolved.settings.harnesses.items():
-        click.echo(f"[harnesses.{name}]  {msgspec.json.encode(table).decode()}")
-    click.echo(f"\nFiles: {(root or Path()) / PROJECT_FILE}\n       {user_file()}", err=True)
+        say(f"[{TABLES}.{name}]  {json_text(table)}{_note(f'{TABLES}.{name}', untrusted)}")
+    say("", f"Files: {(root or Path()) / PROJECT_FILE}", f"       {user_file()}", err=True)
+
+
+def _note(name: str, untrusted: Mapping[str, object]) -> str:
+    return "  (not trusted: spool trust)" if name in untrusted else ""
 
 
 def _shown(name: str, value: object) -> str:

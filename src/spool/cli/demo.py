@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from spool.views.say import say, say_text
+
 
 @click.command("demo")
 @click.option("--keep", metavar="DIR", help="Create the repository in this directory and keep it.")
@@ -15,11 +17,14 @@ def demo(keep: str | None) -> int:
     """
     if keep is not None:
         from spool.app.demo import CHANGE
+        from spool.app.trust import grant
 
         Path(keep).mkdir(parents=True)
-        code = _play(Path(keep).resolve())
-        click.echo(f"\nThe repository is in {keep}. To run the loop again there:")
-        click.echo(f'  spool ralph "Implement the change" --change {CHANGE} --harness scripted --fresh')
+        root = Path(keep).resolve()
+        code = _play(root)
+        grant(root)
+        say("", f"The repository is in {keep}. To run the loop again there:")
+        say(f'  spool ralph "Implement the change" --change {CHANGE} --harness scripted --fresh')
         return code
     with tempfile.TemporaryDirectory(prefix="spool-demo-") as folder:
         return _play(Path(folder).resolve())
@@ -29,29 +34,29 @@ def _play(root: Path) -> int:
     from spool.app.demo import CHANGE, git, make_repository
     from spool.app.loops import report
     from spool.app.runner import new_run_id
-    from spool.app.settings import load_settings
+    from spool.app.settings import resolve_settings
     from spool.cli.starting import run_here
     from spool.domain.loop import Door
     from spool.domain.spec import LoopSpec
     from spool.views.loop_status import show_report
 
     make_repository(root)
-    click.echo(f"$ spool ralph 'Implement the change' --change {CHANGE} --harness scripted --verbose")
+    say(f"$ spool ralph 'Implement the change' --change {CHANGE} --harness scripted --verbose")
     code = run_here(
         LoopSpec(
             run_id=new_run_id(),
             door=Door.RALPH,
             change=CHANGE,
             root=str(root),
-            settings=load_settings(root, {"harness": "scripted"}),
+            settings=resolve_settings(root, {"harness": "scripted"}).settings,  # its files are ours
             task="Implement the change",
             verbose=True,
             listed=False,
             again="spool demo",
         )
     )
-    click.echo(f"\n$ spool ralph --status --change {CHANGE}")
+    say("", f"$ spool ralph --status --change {CHANGE}")
     show_report(report(root, Door.RALPH, CHANGE), as_json=False)
-    click.echo("\n$ git status --short")
-    click.echo(git(root, "status", "--short"), nl=False)
+    say("", "$ git status --short")
+    say_text(git(root, "status", "--short"))
     return code

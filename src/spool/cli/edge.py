@@ -1,6 +1,7 @@
 """Turns errors into a line on standard error and an exit code. Nothing else does."""
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -69,7 +70,7 @@ def guarded(work: Callable[[], object], name: str = "spool") -> int:
         return 1
     except Exception as error:  # noqa: BLE001 - the edge
         if os.environ.get(_DEBUG):
-            traceback.print_exception(error)
+            click.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
         return _explain(error, name)
 
 
@@ -98,9 +99,14 @@ def _explain(error: Exception, name: str) -> int:
 def complain(message: str, hint: str, name: str = "spool") -> None:
     """Print an error and its hint to standard error, one line each."""
     with suppress(OSError):  # a closed terminal must not change the exit code
-        click.echo(clean(f"{name}: {message}"), err=True)
+        click.echo(_own_lines(f"{name}: {message}"), err=True)
         if hint:
-            click.echo(clean(f"  {hint}"), err=True)
+            click.echo(_own_lines(f"  {hint}"), err=True)
+
+
+def _own_lines(text: str) -> str:
+    """Return cleaned text; only indented lines of a list stay lines, so that a name cannot start one of its own."""
+    return re.sub(r"\n(?!    )", " ", clean(text))
 
 
 def _open_missing_streams() -> None:

@@ -4,11 +4,13 @@ import click
 import msgspec
 
 from spool.app.agents import AgentRow, find_traits, list_agents, try_agent, version_of
-from spool.app.settings import load_settings, root_here
+from spool.app.settings import resolve_settings, root_here
+from spool.app.trust import require_trust
 from spool.cli.target import resume_command
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
 from spool.views.hints import worded
+from spool.views.say import say, say_json
 
 
 @click.group("harness")
@@ -22,7 +24,7 @@ def list_harnesses(as_json: bool) -> None:
     """List the agents with their version and features."""
     rows = list_agents()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        say_json(rows, indent=2)
         return
     _show(rows)
 
@@ -35,13 +37,14 @@ def check(name: str, model: str | None) -> int:
 
     This is a real run in a temporary repository. It costs as much as a short question to the model.
     """
-    settings = load_settings(root_here(), {})
+    root = root_here()
+    settings = require_trust(root, resolve_settings(root, {})).settings
     if model is not None:
         settings = msgspec.structs.replace(settings, model=model)
     traits, path = find_traits(name, settings)
-    click.echo(f"ok     {path}, {version_of(traits) or 'version unknown'}")
+    say(f"ok     {path}, {version_of(traits) or 'version unknown'}")
     if not traits.reads_prompt:
-        click.echo("ok     plays a script; nothing else to check")
+        say("ok     plays a script; nothing else to check")
         return 0
     trial = try_agent(name, settings)
     if trial is None:
@@ -51,22 +54,24 @@ def check(name: str, model: str | None) -> int:
 
 def _show(rows: list[AgentRow]) -> None:
     width = max(len(row.name) for row in rows)
-    click.echo(f"{'name':<{width}}  {'version':<28}  supports")
+    say(f"{'name':<{width}}  {'version':<28}  supports")
     for row in rows:
         able = [word for word in ("model", "resume", "json", "tokens", "cost") if getattr(row, word)]
-        if row.installed:
+        if not row.trusted:
+            shown = f"{'not trusted':<28}  defined by this repository; see: spool trust"
+        elif row.installed:
             shown = f"{row.version or 'installed':<28}  {', '.join(able)}"
         else:
             shown = f"{'not installed':<28}  {row.install}"
-        click.echo(f"{row.name:<{width}}  {shown}".rstrip())
+        say(f"{row.name:<{width}}  {shown}".rstrip())
 
 
 def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:
     if record.outcome is OutcomeKind.COMPLETED and wrote:
-        click.echo("ok     wrote the file and promised completion")
+        say("ok     wrote the file and promised completion")
         return 0
     wrong, then = _trouble(record, program)
-    click.echo(f"wrong  {wrong}\nnext   {then}")
+    say(f"wrong  {wrong}", f"next   {then}")
     return 1
 
 

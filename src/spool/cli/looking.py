@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from spool.domain.loop import Door, state_path
+from spool.views.say import say
 
 
 def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change: str) -> int:
@@ -22,8 +21,8 @@ def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change
     state = Path(state_path(str(root), door, change))
     if given["clear_context"]:
         clear_notes(state)
-        click.echo(f"Cleared the context of {change}.")
+        say(f"Cleared the context of {change}.")
     else:
         add_note(state, given["add_context"])
-        click.echo(f"Added to the context of {change}; the next iteration reads it.")
+        say(f"Added to the context of {change}; the next iteration reads it.")
     return 0

@@ -26,6 +26,7 @@ _COMMANDS = {
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
+    "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
     "demo": ("spool.cli.demo:demo", "Run a complete loop in a scratch repository; needs no agent."),
 }
 

@@ -10,7 +10,7 @@ import msgspec
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS, STALL_OPTION
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
-from spool.cli.target import pick_change, resolve, resume_command
+from spool.cli.target import pick_change, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError
 
@@ -56,10 +56,10 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
         return show_or_add_context(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
     project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
-    settings = resolve(project.root, _flags(given)).settings
-
     from spool.cli.starting import start
+    from spool.cli.trust import settings_to_start
 
+    settings = settings_to_start(project.root, _flags(given), ask=shared.may_prompt(given)).settings
     spec = shared.spec_of(Door.RALPH, project.root, change_id, settings, given)
     again = resume_command(change_id if given["change"] is None else None)
     return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])

@@ -9,8 +9,9 @@ import msgspec
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import complete_change, pick_change, resolve, resume_command
+from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
+from spool.domain.text import one_line
 from spool.domain.verdict import Status
 from spool.errors import UsageError
 
@@ -54,12 +55,13 @@ def run(change_id: str | None, **given: Any) -> int:
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
-    settings = resolve(project.root, shared.flag_settings(given)).settings
+    from spool.cli.starting import start
+    from spool.cli.trust import settings_to_start
+
+    settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
     if given["on_resume"] is None and shared.may_prompt(given):
         answer = ask_how_to_resume(project.root, found)
         settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
-
-    from spool.cli.starting import start
 
     spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
@@ -76,7 +78,7 @@ def ask_how_to_resume(root: Path, change: str) -> str | None:
     import questionary
 
     answer = questionary.select(
-        f"An earlier run ended in story {loop.story.id}, {loop.story.title}. Continue",
+        f"An earlier run ended in story {one_line(f'{loop.story.id}, {loop.story.title}')}. Continue",
         choices=[
             questionary.Choice("from its checkpoint; later changes are saved", value="revert"),
             questionary.Choice("from the working tree as it is now", value="keep"),

@@ -4,8 +4,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import click
-
 from spool.app.launch import in_background
 from spool.app.loops import loop_at
 from spool.app.runner import run
@@ -13,6 +11,7 @@ from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
 from spool.views.continuing import continue_command, continue_hint
+from spool.views.say import say
 from spool.views.select import observers_of
 
 
@@ -29,17 +28,19 @@ def run_here(spec: LoopSpec) -> int:
     finish = run(spec, observers_of)
     if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
-            click.echo(f"Stopped. Continue with:\n  {spec.again}", err=True)
+            say("Stopped. Continue with:", f"  {spec.again}", err=True)
     elif finish.limit and spec.again and (loop := loop_at(Path(spec.root), spec.door, spec.change)):
         hint = continue_hint(loop)
         with suppress(OSError):
-            click.echo(f"{hint[:1].upper()}{hint[1:]}:\n  {continue_command(spec.again, loop)}", err=True)
+            say(f"{hint[:1].upper()}{hint[1:]}:", f"  {continue_command(spec.again, loop)}", err=True)
     return int(finish.exit_code)
 
 
 def _report_started(loop: LoopSummary) -> None:
-    click.echo(f"Started {loop.change} in the background ({loop.id}, pid {loop.runner.pid}).")
-    click.echo(f"  spool attach {loop.id}    watch it")
-    click.echo(f"  spool logs -f {loop.id}   read {loop.log}")
-    click.echo(f"  spool stop {loop.id}      stop it")
+    say(
+        f"Started {loop.change} in the background ({loop.id}, pid {loop.runner.pid}).",
+        f"  spool attach {loop.id}    watch it",
+        f"  spool logs -f {loop.id}   read {loop.log}",
+        f"  spool stop {loop.id}      stop it",
+    )
     sys.stdout.flush()

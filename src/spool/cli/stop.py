@@ -9,6 +9,7 @@ from spool.app.loops import find_loop, with_runner
 from spool.domain.loop import LoopSummary
 from spool.domain.text import one_line
 from spool.errors import UsageError
+from spool.views.say import say
 
 
 @click.command("stop")
@@ -30,7 +31,7 @@ def stop(names: tuple[str, ...], everything: bool) -> int:
 def stop_all(loops: Sequence[LoopSummary]) -> int:
     """Stop these loops, report each, and return the exit code."""
     if not loops:
-        click.echo("No loop is running.")
+        say("No loop is running.")
         return 0
     gone = control.stop_all(loops)
     for loop, ended in zip(loops, gone, strict=True):
@@ -41,8 +42,8 @@ def stop_all(loops: Sequence[LoopSummary]) -> int:
 def _report(loop: LoopSummary, *, ended: bool) -> None:
     name = f"{one_line(loop.change, 120)} ({loop.id})"
     if not ended:
-        click.echo(f"cannot stop {name}: pid {loop.runner.pid} is still alive", err=True)
+        say(f"cannot stop {name}: pid {loop.runner.pid} is still alive", err=True)
     elif loop.running:
-        click.echo(f"Stopped {name}.")
+        say(f"Stopped {name}.")
     else:
-        click.echo(f"{name} is not running: {loop.status}{f', {one_line(loop.reason)}' if loop.reason else ''}")
+        say(f"{name} is not running: {loop.status}{f', {one_line(loop.reason)}' if loop.reason else ''}")

@@ -9,7 +9,7 @@ from spool.cli.target import complete_change, pick_change
 from spool.domain.story import Story
 from spool.domain.text import one_line
 from spool.sources.stories import read_stories
-from spool.views.loop_table import coloured
+from spool.views.say import say, say_json
 
 _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 
@@ -30,9 +30,9 @@ def stories(change: str | None, as_json: bool) -> None:
             "next": upcoming.id if upcoming else None,
             "stories": [{"complete": story.complete, **msgspec.to_builtins(story)} for story in found.stories],
         }
-        click.echo(msgspec.json.encode(shown).decode())
+        say_json(shown)
         return
-    click.echo(f"{change_id}: {found.completed} of {len(found.stories)} stories complete")
+    say(f"{change_id}: {found.completed} of {len(found.stories)} stories complete")
     for story in found.stories:
         _show(story, is_next=story is upcoming)
 
@@ -41,7 +41,8 @@ def _show(story: Story, *, is_next: bool) -> None:
     state = "done" if story.complete else "next" if is_next else "open"
     colour = {"done": "green", "next": "cyan", "open": None}[state]
     head = f"{state}  {story.id}  {one_line(story.title, 80)}"
-    click.echo("\n" + (click.style(head, fg=colour, bold=True) if coloured() else head))
+    say()
+    say(head, colour=colour)
     for task in story.tasks:
         note = "  (for a person)" if task.mark == "?" else "  (shelved)" if task.mark in "-~" else ""
-        click.echo(f"      [{_MARKS.get(task.mark, task.mark)}] {task.id} {one_line(task.text, 100)}{note}")
+        say(f"      [{_MARKS.get(task.mark, task.mark)}] {task.id} {one_line(task.text, 100)}{note}")

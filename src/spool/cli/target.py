@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
+from spool.domain.text import one_line
 from spool.errors import SpoolError, UsageError
 from spool.sources.project import Project, find_project
 
@@ -63,7 +64,7 @@ def ask_for_change(candidates: list[ChangeInfo]) -> str:
 def _row(info: ChangeInfo) -> str:
     progress = f"{info.done}/{info.total}" if info.total else "no tasks"
     title = "" if info.title == info.id else f"  {info.title}"
-    return f"{info.id}  [{progress}]{title}"
+    return one_line(f"{info.id}  [{progress}]{title}")
 
 
 def resolve(root: Path | None, flags: dict[str, Any]) -> "Resolved":

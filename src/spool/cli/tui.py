@@ -11,7 +11,8 @@ import click
 
 from spool.cli.options import GroupedCommand
 from spool.cli.run import run
-from spool.cli.target import complete_change, resolve
+from spool.cli.target import complete_change
+from spool.cli.trust import settings_to_start
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
 from spool.harness import registry
@@ -47,7 +48,7 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     project = find_project(Path.cwd())
     change = project.resolve(query) if query is not None else None
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
-    settings = resolve(project.root, flags).settings
+    settings = settings_to_start(project.root, flags, ask=True).settings
     registry.find(settings.harness, settings.harnesses)  # refuse a wrong name now, not after R
 
     from spool.views.terminal_guard import guarded_terminal

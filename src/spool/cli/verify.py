@@ -10,10 +10,11 @@ import msgspec
 from spool.cli import loop_options as shared
 from spool.cli.edge import complain
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import complete_change, resolve
+from spool.cli.target import complete_change
 from spool.domain.gates.verification import Verification
 from spool.errors import SpoolError, UsageError
 from spool.views.hints import next_step
+from spool.views.say import say_json
 
 _output = option("Output")
 _hook = option("Hook")
@@ -49,8 +50,7 @@ def verify(change: str | None, hook: bool, as_json: bool, **given: Any) -> int:
         raise click.Abort
     if as_json:
         gates = [msgspec.structs.asdict(gate) for gate in found.gates]
-        shown = {**msgspec.structs.asdict(found), "gates": gates}
-        click.echo(msgspec.json.encode(shown).decode())
+        say_json({**msgspec.structs.asdict(found), "gates": gates})
     else:
         from spool.views.verification import show_verification
 
@@ -61,12 +61,16 @@ def verify(change: str | None, hook: bool, as_json: bool, **given: Any) -> int:
 def _by_hand(change: str | None, given: dict[str, Any], *, quiet: bool) -> Verification | None:
     from spool.app.verify import find_subject
     from spool.app.verify import verify as run_gates
+    from spool.cli.trust import settings_to_start
     from spool.views.verification import CheckLine
 
     subject = find_subject(Path.cwd(), change)
     line = CheckLine(quiet=quiet)
     try:
-        return run_gates(subject, resolve(subject.root, shared.gate_settings(given)).settings, line)
+        settings = settings_to_start(
+            subject.root, shared.gate_settings(given), ask=not quiet and _is_terminal()
+        ).settings
+        return run_gates(subject, settings, line)
     finally:
         line.close()
 
@@ -75,17 +79,22 @@ def _answer(given: dict[str, Any]) -> int:
     """Answer a hook. Never exit with 2, which agents take for a block: what cannot be checked is not blocked."""
     from spool.app.stop_hook import HookAnswer, answer_hook, directory_of, read_call
     from spool.app.verify import find_subject
+    from spool.cli.trust import settings_to_start
     from spool.views.verification import CheckLine
 
     try:
         call = read_call(sys.stdin.buffer.read(_LARGEST_CALL))
         subject = find_subject(directory_of(call), None)
-        settings = resolve(subject.root, shared.gate_settings(given)).settings
+        settings = settings_to_start(subject.root, shared.gate_settings(given), ask=False).settings
         answer = answer_hook(call, subject, settings, CheckLine(quiet=True))
     except (SpoolError, OSError) as error:
         hint = next_step(error) if isinstance(error, SpoolError) else ""
         complain(f"not verified: {error}", hint)
         answer = HookAnswer(system_message=f"spool: not verified: {error}")
     if answer != HookAnswer():
-        click.echo(msgspec.json.encode(answer).decode())
+        say_json(answer)
     return 0
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -21,6 +21,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reports its usage while it runs, not only at its end."""
     allow_all: bool = True
     """Whether it asks for permissions; pi and aider never do."""
+    sandbox_as_root: bool = False
+    """Whether it refuses allow-all as root, unless it is told that it is in a sandbox."""
     resume: bool = False
     """Whether it can continue an earlier conversation."""
     reads_prompt: bool = True
@@ -38,7 +40,8 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     model: str | None = None
     allow_all: bool = False
-    is_root: bool = False
+    pretend_sandbox: bool = False
+    """Whether to tell an agent that refuses allow-all as root that it is in a sandbox."""
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
     side_path: str = ""

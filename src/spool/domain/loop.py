@@ -79,6 +79,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why the last attempt failed, in the agent's own words, for the next prompt."""
     refusal: str = ""
     """Why the agent's last COMPLETE did not count, for the next prompt."""
+    unaccepted: str = ""
+    """The story that was begun under gates: until they accept it, it is not done, whatever its boxes say."""
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from enum import Enum
 from math import inf
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -16,26 +17,45 @@ from spool.errors import Hint, UsageError
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 TABLES = "harnesses"
-OWN = ("max_tokens_per_day", "max_cost_per_day", "prices")
-"""Settings that a repository cannot set: they hold for all of a person's loops."""
+_Value = TypeVar("_Value")
+
+
+class Guard(Enum):
+    """How far a repository's word counts."""
+
+    TRUST = "trust"
+    OWN = "own"
+
+
+Trusted = Annotated[_Value, Guard.TRUST]
+"""A setting that runs a program, widens permissions or reaches outside the tree.
+
+A repository's value for it counts only after the person has trusted it.
+"""
+Own = Annotated[_Value, Guard.OWN]
+"""A setting that a repository cannot set at all."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings with their defaults. Times are in seconds; 0 disables a limit."""
 
-    harness: str = "opencode"
+    harness: Trusted[str] = "opencode"
+    """The agent; a repository may name one that Spool knows without being trusted."""
     model: str | None = None
     min_iterations: int = 1
     max_iterations: int = 50
     completion_promise: str = "COMPLETE"
-    allow_all: bool = False
+    allow_all: Trusted[bool] = False
+    claude_as_root: Own[Literal["refuse", "pretend-sandbox"]] = "refuse"
+    """Whether to tell claude, which refuses allow_all as root outside a sandbox, that it is in one."""
     resume_agent: bool = False
     fail_fast: bool = False
-    auto_commit: bool = False
+    auto_commit: Trusted[bool] = False
+    """Whether to commit each iteration; that runs git's hooks."""
     stream: bool = True
     max_retries: int = 3
     on_resume: Literal["revert", "keep"] = "revert"
-    commit_stories: bool = False
+    commit_stories: Trusted[bool] = False
     large_file_mb: int = 100
     iteration_timeout: float = 7_200.0
     idle_timeout: float = 1_800.0
@@ -45,32 +65,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
-    terminal: str | tuple[str, ...] = ""
+    terminal: Trusted[str | tuple[str, ...]] = ""
     """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
     keep_open: bool = True
     """Whether a window stays open after its loop ends on its own, so that a person can read the result."""
-    gates: tuple[GateSpec, ...] = ()
+    gates: Trusted[tuple[GateSpec, ...]] = ()
     """Checks that Spool runs when completion is claimed; layers add up."""
-    baseline: Literal["tolerant", "strict", "off"] = "tolerant"
+    baseline: Trusted[Literal["tolerant", "strict", "off"]] = "tolerant"
     require: Literal["", "proof"] = ""
-    allow_change: tuple[str, ...] = ()
+    allow_change: Trusted[tuple[str, ...]] = ()
     """Tests, and files that decide about tests, which the agent may change."""
-    allow_empty: bool = False
+    allow_empty: Trusted[bool] = False
     stall_iterations: int | None = None
     """Iterations without progress; None means 3 for `wt-loop` and no limit for `ralph`."""
     max_tokens: int = 0
     max_cost_usd: float = 0.0
     max_duration: float = 0.0
-    max_tokens_per_day: int = 0
-    max_cost_per_day: float = 0.0
-    prices: dict[str, Price] = {}
+    max_tokens_per_day: Own[int] = 0
+    max_cost_per_day: Own[float] = 0.0
+    prices: Own[dict[str, Price]] = {}
     done_command_timeout: float = 900.0
-    worktree_copy: tuple[str, ...] = (".env*",)
+    worktree_copy: Trusted[tuple[str, ...]] = (".env*",)
     """Untracked files to copy into a new worktree."""
-    worktree_setup: str = ""
+    worktree_setup: Trusted[str] = ""
     """A command to run in a new worktree."""
-    harnesses: dict[str, dict[str, Any]] = {}
+    harnesses: Trusted[dict[str, dict[str, Any]]] = {}
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -88,9 +108,15 @@ class Resolved(msgspec.Struct, frozen=True):
 
     settings: Settings
     origins: dict[str, str]
+    asked: dict[str, Any] = {}
+    """The effective values of the repository that need trust; a table counts by itself: `harnesses.mine`."""
 
 
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+_HINTS = get_type_hints(Settings, include_extras=True)
+GUARDS: dict[str, Guard] = {name: get_args(hint)[1] for name, hint in _HINTS.items() if get_origin(hint) is Annotated}
+OWN = tuple(name for name, guard in GUARDS.items() if guard is Guard.OWN)
+_TYPES = {name: get_args(hint)[0] if name in GUARDS else hint for name, hint in _HINTS.items()}
+_DEFAULTS = Settings()
 DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration"))}
 NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 
@@ -98,17 +124,39 @@ NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 def merge(layers: list[Layer]) -> Resolved:
     """Merge the layers, later ones overriding earlier ones, and check the result."""
     values: dict[str, Any] = {}
-    gates: tuple[GateSpec, ...] = ()
     origins = dict.fromkeys(_TYPES, "default")
+    asked: dict[str, Any] = {}
     for layer in layers:
         for name, raw in layer.values.items():
-            values[name] = _merged_tables(values, raw, layer) if name == TABLES else _checked(name, raw, layer)
-            if name == "gates":
-                values[name] = gates = joined(gates, values[name])
+            added = _tables(raw, layer) if name == TABLES else _checked(name, raw, layer)
+            values[name] = _added(name, values.get(name), added)
             origins[name] = layer.origin
+            parts = _parts(name, added)
+            asked = {part: value for part, value in asked.items() if part not in parts}
+            asked |= parts if layer.of_repository else {}
     settings = Settings(**values)
     _check(settings, origins)
-    return Resolved(settings, origins)
+    return Resolved(settings, origins, {part: value for part, value in asked.items() if value != _default(part)})
+
+
+def _default(part: str) -> object:
+    return getattr(_DEFAULTS, part, None)
+
+
+def _added(name: str, earlier: Any, added: Any) -> Any:
+    """Return a setting's value after another layer: tables and gates add up, anything else is replaced."""
+    if name == TABLES:
+        return {**(earlier or {}), **added}
+    return joined(earlier or (), added) if name == "gates" else added
+
+
+def _parts(name: str, value: Any) -> dict[str, Any]:
+    """Return what one layer asks for with a setting that needs trust: its value, or each of its tables and gates."""
+    if GUARDS.get(name) is not Guard.TRUST:
+        return {}
+    if name == "gates":
+        return {f"{name}.{gate.name}": gate for gate in value}
+    return {f"{name}.{key}": table for key, table in value.items()} if name == TABLES else {name: value}
 
 
 def _named(name: str, origin: str) -> str:
@@ -137,7 +185,7 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         near = get_close_matches(name, _TYPES, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
         raise UsageError(f"unknown setting '{one_line(name, 60)}' in {layer.origin}", hint=hint)
-    if layer.of_repository and name in OWN:
+    if layer.of_repository and GUARDS.get(name) is Guard.OWN:
         raise UsageError(f"{layer.origin} cannot set {name}: it holds for all your loops", hint=Hint.OWN_SETTINGS)
     try:
         if name == "model" and raw == "":  # unsets the model of earlier layers
@@ -155,12 +203,11 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
         raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None
 
 
-def _merged_tables(values: Mapping[str, Any], raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
+def _tables(raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
     try:
-        added = msgspec.convert(raw, dict[str, dict[str, Any]])
+        return msgspec.convert(raw, dict[str, dict[str, Any]])
     except msgspec.ValidationError as error:
         raise UsageError(f"{layer.origin}: [{TABLES}] is invalid: {error}") from None
-    return {**values.get(TABLES, {}), **added}
 
 
 def _check(settings: Settings, origins: Mapping[str, str]) -> None:
@@ -188,6 +235,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         origin = origins["max_iterations"]
         most = origin if origin.startswith("--") else "max_iterations"
         refuse("min_iterations", f"is more than {most} ({settings.max_iterations})")
+    if settings.model and settings.model.startswith("-"):
+        refuse("model", "cannot start with '-': the agent would read it as an option")
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
     for pattern in settings.worktree_copy:

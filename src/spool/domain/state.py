@@ -181,8 +181,13 @@ def _starting(earlier: LoopState | None) -> PlanState:
     if earlier is None or earlier.status is Status.DONE:
         return PlanState()
     memory = earlier.memory
-    story = memory.story if memory.refusal else None
-    return PlanState(base=memory.base, left=memory.left, leavings=memory.leavings, story=story, refusal=memory.refusal)
+    return PlanState(
+        base=memory.base,
+        left=memory.left,
+        leavings=memory.leavings,
+        unaccepted=memory.unaccepted,
+        refusal=memory.refusal,
+    )
 
 
 def interrupted_record(begun: InFlight, *, ended_at: datetime, reason: str = "the runner died") -> IterationRecord:

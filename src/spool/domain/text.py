@@ -8,7 +8,7 @@ _ESCAPES_WITHIN = re.compile(_ESCAPES.pattern.replace(r"|\Z", ""))
 """The same for a chunk that more text follows: the end of the chunk does not end a string."""
 # C0 without tab and newline, DEL, C1, and the bidirectional controls, which reorder text visually.
 # Only the 8-bit C1 introducers themselves are removed: they are common in doubly encoded text, without a sequence.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile(r"\r+\n?")
 _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)|(?<!\r)\r+)\Z")
 _HOLD = 1 << 16

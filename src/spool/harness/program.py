@@ -27,8 +27,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     resume: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    root_env: Mapping[str, str] = {}
-    """Variables for a root user who allows all tools."""
+    sandbox_env: Mapping[str, str] = {}
+    """Variables that tell an agent that it is in a sandbox, where it refuses allow-all as root otherwise."""
     stdin: Stdin = Stdin.PROMPT
     decoder: Callable[[], Decoder]
     json: bool = True
@@ -42,6 +42,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     def traits(self) -> Traits:
         """Its features: what it has no words for, it cannot do."""
         able = {name: bool(getattr(self, name)) for name in ("model", "allow_all", "resume")}
+        able["sandbox_as_root"] = bool(self.sandbox_env)
         return Traits(program=self.argv[0], **{**carried(self, Traits), **able})
 
     def invoke(self, request: AgentRequest) -> Invocation:
@@ -64,6 +65,6 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         return Invocation(
             argv=tuple(_MARK.sub(lambda mark: values[mark[1]], word) for word in words),
             stdin=self.stdin,
-            env={**self.env, **(self.root_env if request.allow_all and request.is_root else {})},
+            env={**self.env, **(self.sandbox_env if request.allow_all and request.pretend_sandbox else {})},
             side_file=request.side_path if self.side else "",
         )

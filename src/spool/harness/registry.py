@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "spool.harnesses"
 _BUILT_IN = ("aider", "claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen")
 
+AGENTS = frozenset(_BUILT_IN)
+"""The agents that Spool knows; a repository may choose among them. The scripted one runs what its script says."""
 Tables = Mapping[str, Mapping[str, Any]]
 """The `[harnesses.NAME]` tables of the settings."""
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import SpoolError, UsageError
-from spool.host.state.files import FILE_MODE, make_folder, replace_file
+from spool.host.state.files import replace_file
+from spool.nofollow import make_folder, open_file
 
 TMUX, NONE = "tmux", "none"
 _ON_KDE = "KDE"
@@ -109,7 +110,7 @@ def choose(
 def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
     """Open the window and return the process that opened it, whose output goes to `log`."""
     make_folder(log.parent)
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+    descriptor = open_file(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         return subprocess.Popen(
             terminal.words(window),

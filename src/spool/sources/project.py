@@ -1,7 +1,6 @@
 """Finds the project around a directory and reads its changes."""
 
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from spool.domain.change import (
 from spool.domain.loop import STATE
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
+from spool.nofollow import Linked, Unreadable, folder_names, read_file
 
 _SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
 _LARGEST_TEXT = 4 << 20
@@ -44,6 +44,7 @@ class Project:
     def resolve(self, query: str) -> str:
         """Return the full id of the active change that matches a query."""
         active = [info.id for info in self.changes()]
+        self._refuse_linked(check_id(query))
         archived = [] if matching(check_id(query), active) else self._archived(query)
         if archived:
             raise UsageError(
@@ -55,8 +56,15 @@ class Project:
     def _archived(self, query: str) -> list[Path]:
         """Return archived changes with this name, which OpenSpec prefixes with a date."""
         folders = [self.root / where / "archive" for where in _SOURCES.values()]
-        paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()]
+        paths = [folder / name for folder in folders for name in names_in(folder) if (folder / name).is_dir()]
         return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
+
+    def _refuse_linked(self, change_id: str) -> None:
+        """Refuse a change whose folder is a link; lists leave it out."""
+        for folder in (self.root / where for where in _SOURCES.values()):
+            for name in names_in(folder):
+                if (name == change_id or name.endswith(f"_{change_id}")) and (folder / name).is_symlink():
+                    raise _linked(folder / name)
 
     def in_module(self, module: str) -> list[ChangeInfo]:
         """Return the active changes of a module."""
@@ -64,7 +72,8 @@ class Project:
 
     def read(self, change_id: str) -> Change:
         """Read a change and its module from disk."""
-        folder, source = self._folder(check_id(change_id))
+        self._refuse_linked(check_id(change_id))
+        folder, source = self._folder(change_id)
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
             raise ChangeError(f"change '{change_id}' has no proposal.md", hint=f"write {folder / 'proposal.md'} first")
@@ -91,8 +100,8 @@ class Project:
 
     def _listed(self, source: str) -> Iterator[ChangeInfo]:
         folder = self.root / _SOURCES[source]
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            if path.name == "archive" or not is_id(path.name) or not path.is_dir():
+        for path in (folder / name for name in names_in(folder)):
+            if path.name == "archive" or not is_id(path.name) or not path.is_dir() or path.is_symlink():
                 continue
             tasks = parse_tasks(read_text(path / "tasks.md") or "")
             yield ChangeInfo(
@@ -106,7 +115,7 @@ class Project:
     def _module_text(self, module: str) -> str:
         """Return a module's text; its folder is named after its id, with or without a name."""
         folder = self.root / ".spool" / "modules"
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        for path in (folder / name for name in names_in(folder)):
             if same_module(path.name.partition("_")[0], module):
                 return read_text(path / "module.md") or ""
         return ""
@@ -120,6 +129,7 @@ class BareProject(Project):
 
         Without a folder, use a tasks.md at the top: the working tree is for this change alone.
         """
+        self._refuse_linked(change_id)
         found = [info.id for info in self.changes() if info.id == change_id or info.id.endswith(f"_{change_id}")]
         if not found:
             tasks, module = read_text(self.root / "tasks.md"), module_of(change_id)
@@ -149,23 +159,32 @@ def find_project(start: Path) -> Project:
 
 
 def _refuse_links(root: Path) -> None:
-    """Refuse a `.spool` or `.spool/.state` that is a link: state would be written outside the project."""
-    for path in (root / ".spool", root / STATE):
-        if path.is_symlink():
-            raise UsageError(f"{path} is a link", hint="Spool writes its state there and does not follow links")
+    """Refuse links in place of Spool's folders: state would be written, and prompts read, outside the project."""
+    for name in (".spool", STATE, ".spool/changes", ".spool/modules", "openspec", "openspec/changes"):
+        if (root / name).is_symlink():
+            raise _linked(root / name)
+
+
+def _linked(path: Path) -> UsageError:
+    return UsageError(f"{path} is a link", hint="Spool does not follow links there: put the folder or file itself")
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the sorted names in a folder; none without one."""
+    try:
+        return folder_names(folder)
+    except Linked as error:
+        raise UsageError(str(error.strerror)) from None
 
 
 def read_text(path: Path) -> str | None:
     """Return a text file's content; None if it does not exist. Refuse special and huge files."""
     try:
-        info = path.stat()
+        return read_file(path, most_bytes=_LARGEST_TEXT).decode("utf-8", "replace").removeprefix("\ufeff")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if not stat.S_ISREG(info.st_mode):
-        raise UsageError(f"{path} is not a file")
-    if info.st_size > _LARGEST_TEXT:
-        raise UsageError(f"{path} is larger than {_LARGEST_TEXT >> 20} MiB")
-    return path.read_text("utf-8", "replace").removeprefix("\ufeff")
+    except Unreadable as error:
+        raise UsageError(str(error.strerror)) from None
 
 
 def _title(proposal: str, fallback: str) -> str:

@@ -11,7 +11,7 @@ from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_scenarios, parse_stories
 from spool.errors import ChangeError, CommandTimeout, Hint
 from spool.sources.openspec import OpenSpec
-from spool.sources.project import Project, read_text
+from spool.sources.project import Project, names_in, read_text
 
 _Result = TypeVar("_Result")
 
@@ -78,5 +78,5 @@ def require_stories(change: Change) -> StoryList:
 
 def read_scenarios(folder: Path) -> list[str]:
     """Return the scenarios of a change's specs, in order."""
-    specs = sorted((folder / "specs").glob("*/spec.md"))
+    specs = [folder / "specs" / name / "spec.md" for name in names_in(folder / "specs")]
     return [scenario for spec in specs for scenario in parse_scenarios(read_text(spec) or "")]

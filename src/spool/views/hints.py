@@ -17,6 +17,11 @@ _WORDS = {
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",
+    Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
+    Hint.CLAUDE_AS_ROOT: (
+        'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '
+        "(SPOOL_CLAUDE_AS_ROOT), to tell claude that this is one"
+    ),
 }
 
 

@@ -5,16 +5,13 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
-
 from spool.app.logs import open_log
 from spool.domain import events
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.views import words
 from spool.views.narration import narrate
-
-_ENCODE = msgspec.json.Encoder()
+from spool.views.say import json_text
 
 
 class JsonView:
@@ -24,7 +21,7 @@ class JsonView:
 
     def see(self, event: events.Event) -> None:
         """Print one event."""
-        sys.stdout.buffer.write(_ENCODE.encode(event) + b"\n")
+        sys.stdout.buffer.write(json_text(event).encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def tick(self) -> None:
@@ -86,7 +83,7 @@ class PlainView:
 
     def _line(self, text: str) -> None:
         self._fresh_line()
-        self._out.write(text + "\n")
+        self._out.write(" ".join(clean(text).split("\n")) + "\n")
 
     def _fresh_line(self) -> None:
         if self._mid_line:
@@ -107,8 +104,9 @@ class LogView:
     def see(self, event: events.Event) -> None:
         """Write an event as a line, if it has one."""
         if isinstance(event, events.RunStarted):
-            model = f", model {one_line(event.model)}" if event.model else ""
-            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {event.change} with {event.harness}{model}\n")
+            model = f", model {event.model}" if event.model else ""
+            what = one_line(f"{event.change} with {event.harness}{model}", 400)
+            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {what}\n")
         self._lines.see(event)
         if isinstance(event, events.IterationEnded | events.RunEnded):
             self._bring_back()

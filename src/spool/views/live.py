@@ -72,7 +72,7 @@ class LiveView:
     def tick(self) -> None:
         """Update the footer."""
         elapsed = words.duration(time.monotonic() - self._since)
-        footer = " · ".join([self._doing, elapsed, *words.spent(self._usage + self._running)])
+        footer = " · ".join([clean(self._doing), elapsed, *words.spent(self._usage + self._running)])
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class LiveView:
     def _say(self, text: str, style: str) -> None:
         self._flush()
         if text:
-            self._console.print(Text(text, style=style))
+            self._console.print(Text(" ".join(clean(text).split("\n")), style=style))
 
     def _entitle(self, where: str) -> None:
         if self._title:

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import click
 import msgspec
 
 from spool.app.loops import LoopReport
@@ -17,11 +16,12 @@ from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.views import words
 from spool.views.continuing import continue_hint
-from spool.views.loop_table import coloured
 from spool.views.receipt import receipt_lines
+from spool.views.say import say, say_json
 
 _COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
 _SHORTEST_REASON = 12
+_STATUS = "Status    "
 
 
 class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,20 +44,19 @@ class StatusJson(msgspec.Struct, frozen=True, kw_only=True):
 def show_report(report: LoopReport, *, as_json: bool) -> None:
     """Print a loop's status and recent iterations."""
     if as_json:
-        print(msgspec.json.encode(status_json(report)).decode())
+        say_json(status_json(report))
         return
     loop = report.loop
     if loop is None:
-        print(f"{report.change}: no loop has run yet")
+        say(f"{report.change}: no loop has run yet")
     else:
         for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
-            print(line)
+            is_status = line.startswith(_STATUS)
+            say(line, colour=_COLOURS[loop.status] if is_status else None, word=str(loop.status))
     if report.notes:
-        print("Notes     context is set for the next iteration")
+        say("Notes     context is set for the next iteration")
     if report.recent and loop is not None and loop.door is not Door.WORKTREE:
-        print()
-        for line in _table(report.recent):
-            print(line)
+        say("", *_table(report.recent))
 
 
 def status_json(report: LoopReport) -> StatusJson:
@@ -145,9 +144,8 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
 
 
 def _status_line(loop: LoopSummary) -> str:
-    status = click.style(loop.status, fg=_COLOURS[loop.status], bold=True) if coloured() else str(loop.status)
     hint = continue_hint(loop)
-    return f"Status    {status}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
+    return f"{_STATUS}{loop.status}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
 
 
 def _agent_line(loop: LoopSummary) -> str:

@@ -1,6 +1,5 @@
 """Prints the table of `spool ps` and `wt-loop list`."""
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import msgspec
 from spool.domain.loop import LoopSummary
 from spool.domain.text import one_line
 from spool.views import words
+from spool.views.say import say, say_json
 
 _COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20
@@ -25,12 +25,11 @@ def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
     """Print loops as a table or as JSON."""
     now = datetime.now(UTC)
     if as_json:
-        print(msgspec.json.encode([loop_json(loop, now) for loop in loops]).decode())
+        say_json([loop_json(loop, now) for loop in loops])
         return
     # A script that reads a pipe needs every column in full.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
-    for line in table(loops, now, width) if loops else ["No loop is running."]:
-        print(line)
+    say(*(table(loops, now, width) if loops else ["No loop is running."]))
 
 
 def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
@@ -71,11 +70,6 @@ def progress_words(loop: LoopSummary) -> str:
     limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
     total = f" ({loop.iteration})" if loop.iteration != loop.run_iteration else ""
     return f"{loop.run_iteration}{limit}{total}"
-
-
-def coloured() -> bool:
-    """Whether to colour standard output."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:

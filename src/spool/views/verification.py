@@ -11,8 +11,8 @@ from spool.domain.gates.values import GateResult, Proof
 from spool.domain.gates.verification import Release, Verification
 from spool.domain.text import counted, one_line
 from spool.views import words
-from spool.views.loop_table import coloured
 from spool.views.narration import PROOFS
+from spool.views.say import say
 
 _ENDLESS = 1 << 20
 _Line = tuple[int, str, str]
@@ -33,7 +33,7 @@ class CheckLine:
         if isinstance(event, events.GateStarted) and not self._quiet:
             self._doing, self._since = words.checking(event), time.monotonic()
             if not self._live:
-                print(self._doing, file=sys.stderr, flush=True)
+                say(self._doing, err=True)
         self.tick()
 
     def tick(self) -> None:
@@ -58,17 +58,17 @@ def show_verification(found: Verification) -> None:
         for line in textwrap.wrap(
             text, max(20, width - indent), break_on_hyphens=False, subsequent_indent="  ", break_long_words=True
         ):
-            print(_styled(" " * indent + line, style))
+            say(" " * indent + line, colour=style.removeprefix("bold ") or None)
 
 
 def _lines(found: Verification) -> Iterator[_Line]:
     if found.released:
         yield 0, _release(found.released), PROOFS[Proof.UNVERIFIABLE]
-    yield 0, f"compared with {found.since}" if found.since else "nothing to compare with", "dim"
+    yield 0, f"compared with {found.since}" if found.since else "nothing to compare with", ""
     for gate in found.gates:
         yield from _gate(gate)
     if found.left:
-        yield 0, f"left in the working tree: {_names(found.left)}", "dim"
+        yield 0, f"left in the working tree: {_names(found.left)}", ""
     yield 0, _verdict(found), PROOFS[found.proof]
 
 
@@ -79,7 +79,7 @@ def _gate(gate: GateResult) -> Iterator[_Line]:
     yield (
         0,
         one_line(f"{state}: {gate.name}{tests}{took}", 400),
-        {"green": "green", "red": "bold red"}.get(state, "dim"),
+        {"green": "green", "red": "bold red"}.get(state, ""),
     )
     if state != "not run":
         yield 4, one_line(gate.why, 400), ""
@@ -94,7 +94,7 @@ def _gate(gate: GateResult) -> Iterator[_Line]:
         for name in names:
             yield 4, one_line(f"{what}: {name}", 400), ""
     if gate.log and not gate.passed:
-        yield 4, f"log: {gate.log}", "dim"
+        yield 4, f"log: {gate.log}", ""
 
 
 def _verdict(found: Verification) -> str:
@@ -112,13 +112,3 @@ def _release(release: Release) -> str:
 def _names(names: tuple[str, ...]) -> str:
     shown = ", ".join(one_line(name, 80) for name in names[:5])
     return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
-
-
-def _styled(text: str, style: str) -> str:
-    if not style or not coloured():
-        return text
-    import click
-
-    kinds = style.split()
-    colour = next((kind for kind in kinds if kind not in ("bold", "dim")), None)
-    return click.style(text, fg=colour, bold="bold" in kinds or None, dim="dim" in kinds or None)

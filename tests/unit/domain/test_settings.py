@@ -84,7 +84,7 @@ def test_an_error_names_what_it_is_about_once(origin: str, value: object, said: 
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_repository_cannot_set_what_holds_for_all_loops(name: str) -> None:
-    value: object = {} if name == "prices" else 5
+    value = getattr(Settings(), name)
     assert merge([Layer("mine", {name: value})]).origins[name] == "mine"
     with pytest.raises(UsageError, match=f"theirs cannot set {name}"):
         merge([Layer("theirs", {name: value}, of_repository=True)])

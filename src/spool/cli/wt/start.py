@@ -1,5 +1,6 @@
 """`wt-loop start` and `wt-loop resume`: run a task in a loop in a worktree, in a new terminal."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,10 @@ from spool.domain.criteria import Criterion, default_criterion
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
 from spool.sources.project import bare_project
+from spool.views.say import say
 
 if TYPE_CHECKING:
+    from spool.domain.settings import Resolved
     from spool.domain.spec import LoopSpec
 
 _where = option("Worktree")
@@ -78,14 +81,20 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
         raise UsageError("--path and --create cannot be used together")
     from spool.app.worktree_start import checkout_of, task_spec, worktree_settings
 
-    checkout = checkout_of(change_id, path=given["path"], create=given["create"], announce=_announce)
+    checkout = checkout_of(
+        change_id,
+        path=given["path"],
+        create=given["create"],
+        settings=lambda here: _settings(here, {}).settings,
+        announce=_announce,
+    )
     root = Path(checkout.path)
     change = bare_project(root).read(change_id)
     spec = task_spec(
         root,
         change_id,
         _task(task, written=bool(change.proposal or change.tasks)),
-        worktree_settings(root, {**_flags(given), **given_gates(given)}, flag=flag_named),
+        worktree_settings(_settings(root, {**_flags(given), **given_gates(given)})),
         criterion=_criterion(given, change.tasks),
         done_command=given["done_command"] or "",
         max_iterations=given["max_iterations"],
@@ -124,20 +133,28 @@ def _begin(spec: "LoopSpec") -> None:
     loop = in_terminal(msgspec.structs.replace(spec, again=again), _complain)
     kind, _, session = loop.terminal.partition(":")
     where = {"none": "in the background", "tmux": f"in the tmux session {session}"}.get(kind, f"in a new {kind} window")
-    click.echo(f"Started {loop.change} {where} (pid {loop.runner.pid}), in {loop.worktree}")
+    say(f"Started {loop.change} {where} (pid {loop.runner.pid}), in {loop.worktree}")
     if kind == "tmux":
-        click.echo(f"  tmux attach -t {session}")
-    click.echo(f"  wt-loop attach {loop.change}    watch it here")
-    click.echo(f"  wt-loop status {loop.change}    show its status")
-    click.echo(f"  wt-loop stop {loop.change}      stop it")
+        say(f"  tmux attach -t {session}")
+    say(
+        f"  wt-loop attach {loop.change}    watch it here",
+        f"  wt-loop status {loop.change}    show its status",
+        f"  wt-loop stop {loop.change}      stop it",
+    )
+
+
+def _settings(root: Path, flags: dict[str, Any]) -> "Resolved":
+    from spool.cli.trust import settings_to_start
+
+    return settings_to_start(root, flags, ask=sys.stdin.isatty() and sys.stderr.isatty())
 
 
 def _complain(message: str) -> None:
-    click.echo(f"wt-loop: {message}", err=True)
+    say(f"wt-loop: {message}", err=True)
 
 
 def _announce(made: Checkout) -> None:
-    click.echo(f"Created worktree {made.path} on branch {made.branch}.")
+    say(f"Created worktree {made.path} on branch {made.branch}.")
 
 
 def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:

@@ -12,6 +12,7 @@ from spool.app.worktrees import locate, loop_here
 from spool.domain.loop_file import LoopIteration, iteration_of
 from spool.views.loop_status import show_report, worktree_table
 from spool.views.loop_table import show_loops
+from spool.views.say import say, say_json
 
 
 @click.command("status")
@@ -49,13 +50,12 @@ def show_history(name: str | None, as_json: bool, path: str | None) -> None:
     loop = locate(name, path)
     iterations = [iteration_of(record, loop.criterion) for record in history(loop)]
     if as_json:
-        click.echo(msgspec.json.encode(iterations).decode())
+        say_json(iterations)
         return
-    for line in worktree_table(iterations) if iterations else ["no iteration has ended yet"]:
-        click.echo(line)
+    say(*(worktree_table(iterations) if iterations else ["no iteration has ended yet"]))
     for one in iterations:
         for commit in one.commits:
-            click.echo(f"{one.n}: {commit}")
+            say(f"{one.n}: {commit}")
 
 
 def _report(name: str | None, path: str | None) -> LoopReport:
@@ -69,9 +69,7 @@ def _show(found: LoopReport, *, as_json: bool) -> None:
     if as_json or found.loop is None or not found.recent:
         return
     recent: list[LoopIteration] = [iteration_of(record, found.loop.criterion) for record in found.recent[-RECENT:]]
-    click.echo()
-    for line in worktree_table(recent):
-        click.echo(line)
+    say("", *worktree_table(recent))
 
 
 def _clear(*, watch: bool) -> None:

@@ -9,6 +9,7 @@ from spool.cli.stop import stop_all
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.text import counted
 from spool.errors import UsageError
+from spool.views.say import say
 
 
 @click.command("stop")
@@ -27,7 +28,7 @@ def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
         return stop_all([_named(name, path) for name in names or (None,)])
     code = stop_all([loop for loop in with_runner() if loop.door is Door.WORKTREE])
     if others := len(running()):
-        click.echo(f"Still running: {counted(others, 'loop')} of other commands; stop with: spool stop --all")
+        say(f"Still running: {counted(others, 'loop')} of other commands; stop with: spool stop --all")
     return code
 
 
@@ -40,12 +41,12 @@ def done(name: str | None, now: bool, path: str | None) -> int:
     loop = locate(name, path)
     if loop.running and not now:
         ask_to_finish(loop)
-        click.echo(f"{loop.change} ends as done after this iteration; --now ends it immediately.")
+        say(f"{loop.change} ends as done after this iteration; --now ends it immediately.")
         return 0
     code = stop_all([loop]) if loop.running else 0
     if not code:
         call_done(loop)
-        click.echo(f"{loop.change} is done.")
+        say(f"{loop.change} is done.")
     return code
 
 

@@ -110,7 +110,8 @@ class PromptPlan:
             return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE)
         if self._aim.criterion is Criterion.TASKS:
             check = check_tasks((await self._world.read_change()).tasks, self._world.book.ledger)
-            if check.passed:
+            untouched = self._world.keeper is None or not (memory.changed or memory.refusal)
+            if check.passed and untouched:  # else the gates decide after the next iteration
                 return Finish(Status.DONE, check.why, ExitCode.COMPLETE)
         return memory
 

@@ -158,7 +158,7 @@ class StoryPlan:
         self._warn(self._world.source.concerns())
         self._world.book.before_agent(found, await self._texts(found))
         stories = self._known = self._world.book.honest(found)
-        story = _refused_story(memory, stories) or stories.next
+        story = stories.find(memory.unaccepted) or stories.next
         if story is None:
             return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
         if memory.story is not None and memory.story.id != story.id:
@@ -172,7 +172,8 @@ class StoryPlan:
             attempt=memory.retries + 1,
         )
         self._announce(state)
-        return msgspec.structs.replace(memory, story=state)
+        begun = story.id if self._world.keeper is not None else ""
+        return msgspec.structs.replace(memory, story=state, unaccepted=begun)
 
     async def _texts(self, stories: StoryList) -> str:
         """Return what the change says, before the first agent."""
@@ -353,11 +354,6 @@ def _refused(ended: Ended) -> GateResult | None:
     return GateResult(name="tasks", passed=False, why="nothing was checked")
 
 
-def _refused_story(memory: PlanState, stories: StoryList) -> Story | None:
-    """Return the story whose COMPLETE was refused: its boxes are ticked, but it is not done."""
-    return stories.find(memory.story.id) if memory.story is not None and memory.refusal else None
-
-
 def _for_next_story(memory: PlanState) -> PlanState:
     """Return the memory after a story: what holds for the whole change."""
     return PlanState(
@@ -393,7 +389,5 @@ def _remember(memory: PlanState, verdict: Verdict, ended: Ended) -> PlanState:
                 refusal=verdict.refusal,
                 due=Due.KEEP if verdict.keep else Due.REVERT,
             )
-        case Finish() if (refused := _refused(ended)) is not None:  # what is refused stays so for the next run
-            return msgspec.structs.replace(memory, refusal=refused.tell_agent or refused.why)
         case _:
             return memory

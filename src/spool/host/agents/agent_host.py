@@ -17,7 +17,8 @@ from spool.errors import AgentHostError
 from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started
 from spool.host.agents.sweep import end_descendants
 from spool.host.agents.tail import Notifier, TailedFile
-from spool.host.state.files import make_folder, naming, opened, write_all
+from spool.host.state.files import naming, opened, write_all
+from spool.nofollow import make_folder
 
 _STDERR_TAIL = 1 << 16
 _KILL_S = 10.0

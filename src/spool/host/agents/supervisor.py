@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -23,7 +24,7 @@ from spool.host.agents.sweep import (
     signal_descendants,
     signal_me_when_parent_dies,
 )
-from spool.host.state.files import FILE_MODE
+from spool.nofollow import open_file
 
 ASK_S = 1.5
 """Seconds between SIGINT, which asks the agent to stop, and SIGTERM."""
@@ -256,7 +257,7 @@ def _become(spawn: Spawn) -> None:
         (1, spawn.stdout, os.O_WRONLY | os.O_APPEND | os.O_CREAT),
         (2, spawn.stderr, os.O_WRONLY | os.O_APPEND | os.O_CREAT),
     ):
-        descriptor = os.open(path, flags, FILE_MODE)
+        descriptor = open_file(Path(os.fsdecode(path)), flags)
         os.dup2(descriptor, target)
         os.close(descriptor)
     os.execvpe(spawn.argv[0], spawn.argv, {**os.environb, **dict(spawn.env)})  # noqa: S606 - no shell is the point

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from spool.nofollow import open_file
+
 _IN_MODIFY = 0x2
 _IN_NONBLOCK_CLOEXEC = os.O_NONBLOCK | os.O_CLOEXEC
 _READ = 1 << 18
@@ -19,7 +21,7 @@ class TailedFile:
     """Reads a file from the last offset on, and detects truncation."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = open_file(path, os.O_RDONLY)
         self.offset = 0
         self._last = b""
         self.truncated = False

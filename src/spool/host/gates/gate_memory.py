@@ -10,9 +10,10 @@ import msgspec
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateRun, GateSpec
 from spool.errors import SpoolError
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import exactly, restored
+from spool.nofollow import make_folder
 
 _RUNS_KEPT = 50
 

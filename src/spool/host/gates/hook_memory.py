@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from spool.domain.gates.verification import Release, Session
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import exactly, restored
+from spool.nofollow import make_folder
 
 _SESSIONS_KEPT = 20
 

@@ -17,8 +17,8 @@ from spool.host.git.checkpoints.shadow import GATES, TREES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.repository import Repository, ask_git
-from spool.host.state.files import make_folder
 from spool.host.state.places import user_cache
+from spool.nofollow import make_folder
 
 _CHECKOUT_S = 600.0
 

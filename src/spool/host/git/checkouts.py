@@ -1,5 +1,6 @@
 """Finds or creates a change's working tree, before a loop starts, so blocking subprocesses are fine."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import msgspec
 from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
-from spool.host.git.repository import QUIET, git_environment
+from spool.host.git.repository import QUIET, git_environment, online_environment
 from spool.host.state.places import user_config
 
 TIMEOUT_S = 30.0
@@ -93,7 +94,7 @@ def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str
     words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
     for source in _to_copy(main, copy):
-        if not (path / source.name).exists():
+        if not os.path.lexists(path / source.name):  # a branch may bring a link that leads nowhere yet
             shutil.copy2(source, path / source.name, follow_symlinks=False)
     if setup:
         _set_up(setup, path)
@@ -123,7 +124,7 @@ def git(*words: str, directory: Path, quietly: bool = True) -> str:
     try:
         done = subprocess.run(
             ["git", *(QUIET if quietly else ()), *words],
-            cwd=directory, env=git_environment(), stdin=subprocess.DEVNULL,
+            cwd=directory, env=git_environment() if quietly else online_environment(), stdin=subprocess.DEVNULL,
             capture_output=True, timeout=TIMEOUT_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -173,7 +174,9 @@ def _existing_branch(change_id: str, main: Path) -> str | None:
 
 
 def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
-    return sorted({path for pattern in patterns for path in main.glob(pattern) if path.is_file()})
+    """Return the files to copy: none behind a linked folder, which may lead outside the repository."""
+    found = {path for pattern in patterns for path in main.glob(pattern) if path.is_file()}
+    return sorted(path for path in found if path.parent.resolve() == path.parent)
 
 
 def _set_up(command: str, directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,11 @@ QUIET = (
     "-c", "core.quotePath=false",
 )  # fmt: skip
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+"""A missing object of a partial clone makes git fetch, with programs that the repository's settings name.
+
+git 2.44 knows the first variable; for earlier ones the second allows no protocol at all.
+"""
 _PERSONAL = (
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -54,9 +60,14 @@ class NoRepository(msgspec.Struct, frozen=True):
 
 
 def git_environment(**added: str) -> dict[str, str]:
+    """Return the environment for a git that works here alone and fetches nothing."""
+    return {**online_environment(), **_OFFLINE, **added}
+
+
+def online_environment() -> dict[str, str]:
     """Return the user's environment without variables that select a repository, with git's messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _LOCAL}
-    return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **added}
+    return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def bound_environment(git_dir: Path, top: Path, **added: str) -> dict[str, str]:
@@ -68,6 +79,7 @@ def bound_environment(git_dir: Path, top: Path, **added: str) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT",
         "GIT_OPTIONAL_LOCKS",
         "GIT_EXEC_PATH",
+        *_OFFLINE,
         *_PERSONAL,
         *added,
     )
@@ -110,4 +122,16 @@ async def find_repository(directory: Path, *, timeout_s: float) -> Repository | 
     if len(answers) != 4:
         return NoRepository("its path contains a line break, so git's output is ambiguous")
     top, git_dir, common_dir, object_format = answers
+    if git_dir_of(Path(top)) != os.path.realpath(git_dir):
+        return NoRepository(f"its settings name another working tree, {one_line(top)}")
     return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)
+
+
+def git_dir_of(top: Path) -> str | None:
+    """Return the git directory that a working tree's `.git` names, by its real path."""
+    link = top / ".git"
+    with suppress(OSError, ValueError):
+        if link.is_file():
+            return os.path.realpath(top / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip()))
+        return os.path.realpath(link) if link.is_dir() else None
+    return None

@@ -13,7 +13,7 @@ from spool.host.command import checked
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
-from spool.host.git.repository import Repository, ask_git, git_environment, head_of
+from spool.host.git.repository import Repository, ask_git, head_of, online_environment
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
@@ -106,7 +106,7 @@ class GitWorktree:
         top = self._repository.top
         for pause_s in (*_LOCKED_PAUSES_S, None):
             try:
-                await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=git_environment())
+                await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=online_environment())
                 return
             except CommandFailed:
                 if pause_s is None or not (self._repository.git_dir / "index.lock").exists():

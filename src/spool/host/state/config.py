@@ -1,11 +1,14 @@
 """Reads settings from the project's file, the user's file and the environment."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from spool.domain.settings import NAMES, Layer
 from spool.errors import UsageError
 from spool.host.state.places import user_config
+from spool.nofollow import Unreadable, read_file
 
 PROJECT_FILE = ".spool/config.toml"
 
@@ -17,21 +20,26 @@ def user_file() -> Path:
 
 def read_layers(root: Path | None, environment: Mapping[str, str]) -> list[Layer]:
     """Return the layers by rising precedence: project, user, environment."""
-    files = [root / PROJECT_FILE] if root else []
-    layers = [layer for path in files if (layer := _file(path, of_repository=True))]
-    layers += [layer for path in (user_file(),) if (layer := _file(path))]
+    layers = [layer for layer in (root and _project(root), _file(user_file(), Path.read_bytes)) if layer]
     given = {name: environment[_variable(name)] for name in NAMES if environment.get(_variable(name))}
     layers += [Layer(_variable(name), {name: value}) for name, value in given.items()]
     return layers
 
 
-def _file(path: Path, *, of_repository: bool = False) -> Layer | None:
+def _project(root: Path) -> Layer | None:
+    layer = _file(root / PROJECT_FILE, read_file)
+    return layer and msgspec.structs.replace(layer, of_repository=True)
+
+
+def _file(path: Path, read: Callable[[Path], bytes]) -> Layer | None:
     import tomllib
 
     try:
-        return Layer(str(path), tomllib.loads(path.read_text("utf-8")), of_repository)
+        return Layer(str(path), tomllib.loads(read(path).decode("utf-8")))
     except FileNotFoundError:
         return None
+    except Unreadable as error:
+        raise UsageError(str(error.strerror)) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
 

@@ -10,7 +10,9 @@ import msgspec
 
 from spool.domain.events import Event
 from spool.host.agents.tail import Notifier
+from spool.host.state.files import opened
 from spool.host.state.journal import readable, whole_lines
+from spool.nofollow import open_file
 
 _TICK_S = 0.25
 
@@ -85,7 +87,7 @@ class Feed:
         with suppress(OSError):
             if not self._ready():
                 return False
-            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = open_file(self._path, os.O_RDONLY | os.O_NONBLOCK)
             return True
         return False
 
@@ -119,9 +121,8 @@ class Feed:
         return 0
 
     def _log_part(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        with suppress(OSError), self._log(iteration, stream).open("rb") as file:
-            file.seek(start)
-            return file.read(stop - start)
+        with suppress(OSError), opened(self._log(iteration, stream), os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+            return os.pread(descriptor, stop - start, start)
         return b""
 
     def _log(self, iteration: int, stream: str) -> Path:

@@ -4,37 +4,32 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from spool.errors import StateError
+from spool.nofollow import FILE_MODE, open_file, opened_folder
 
-FILE_MODE = 0o600
-FOLDER_MODE = 0o700
 _TAIL = 1 << 20
-
-
-def make_folder(path: Path) -> None:
-    """Create a folder and its parents, for this user only."""
-    if path.is_dir():
-        return
-    make_folder(path.parent)
-    with suppress(FileExistsError):
-        path.mkdir(mode=FOLDER_MODE)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically: readers, also after a power cut, find the old content or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with naming(path):
+    temporary = f".{path.name}.{os.getpid()}.tmp"
+    with naming(path), opened_folder(path.parent) as folder:
         try:
-            with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(temporary, flags, FILE_MODE, dir_fd=folder)
+            try:
                 write_all(descriptor, data)
                 os.fsync(descriptor)
-            temporary.rename(path)
+            finally:
+                os.close(descriptor)
+            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary, dir_fd=folder)
             raise
-        sync_folder(path.parent)
+        os.fsync(folder)
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -58,7 +53,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 def read_lines(path: Path) -> Iterator[bytes]:
     """Yield the complete lines of an append-only file, without an unfinished last one."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
+    with suppress(FileNotFoundError), _reading(path) as file:
         for line in file:
             if line.endswith(b"\n"):
                 yield line[:-1]
@@ -67,7 +62,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 def last_lines(path: Path, count: int) -> list[bytes]:
     """Return the last complete lines of a file without reading all of it."""
     try:
-        with path.open("rb") as file:
+        with _reading(path) as file:
             start, step = file.seek(0, os.SEEK_END), _TAIL
             lines: list[bytes] = []
             # Read further back while lines are missing: a record may list 200 long names.
@@ -89,14 +84,18 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make renames and new files in this folder survive a power cut."""
-    with opened(path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+    with opened_folder(path) as descriptor:
         os.fsync(descriptor)
+
+
+def _reading(path: Path) -> BinaryIO:
+    return open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: PTH123 - it has no path any more
 
 
 @contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
     """Open a file for this user only. Refuse links: a repository could redirect writes out of its tree."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    descriptor = open_file(path, flags)
     try:
         yield descriptor
     finally:

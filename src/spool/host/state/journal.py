@@ -10,8 +10,9 @@ import msgspec
 
 from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
 from spool.domain.stream import Usage, UsageSoFar
-from spool.host.state.files import FILE_MODE, naming, write_all
+from spool.host.state.files import naming, write_all
 from spool.host.state.records import encoded
+from spool.nofollow import open_file
 
 _READ = 1 << 16
 """About 200 events, which take 0.5 ms to read and decode."""
@@ -23,9 +24,8 @@ class JournalWriter:
     """Stamps events and appends them."""
 
     def __init__(self, path: Path, *, run_id: str, now: Callable[[], datetime]) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with naming(path):
-            self._descriptor = os.open(path, flags, FILE_MODE)
+            self._descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._path = path
         self._run_id = run_id
         self._now = now
@@ -64,7 +64,7 @@ class JournalReader:
     """Reads complete events from an offset on."""
 
     def __init__(self, path: Path, *, offset: int = 0) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
         self._offset = offset
 
     def read(self) -> Iterator[Event]:

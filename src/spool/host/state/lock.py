@@ -19,8 +19,8 @@ from spool.domain.loop import LoopSummary, Runner
 from spool.domain.spec import LoopSpec
 from spool.errors import LockedError, StateError
 from spool.host.runner.identity import is_alive, this_runner
-from spool.host.state.files import FILE_MODE, make_folder
 from spool.host.state.records import encoded
+from spool.nofollow import make_folder, open_file
 
 BY_HAND = "verify"
 """The door of a holder that runs gates without a loop."""
@@ -59,7 +59,7 @@ def held(folder: Path, places: list[Path], holder: Holder) -> Iterator[None]:
 @contextmanager
 def _one(path: Path, holder: Holder) -> Iterator[None]:
     with _naming(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _take(descriptor)
         os.ftruncate(descriptor, 0)

@@ -14,9 +14,10 @@ from spool.domain.loop import SCHEMA, LoopSummary
 from spool.domain.loop_file import LoopFile, LoopIteration, iteration_of, loop_file
 from spool.domain.state import IterationRecord, LoopState
 from spool.errors import StateError, UnreadableState, UsageError
-from spool.host.state.files import make_folder, opened, replace_file
+from spool.host.state.files import naming, opened, replace_file, write_all
 from spool.host.state.records import encoded
 from spool.host.state.store import StateFolder
+from spool.nofollow import Linked, make_folder, read_file
 
 FOLDER = ".claude"
 STATE = f"{FOLDER}/loop-state.json"
@@ -29,14 +30,13 @@ _EXCLUDED = (f"/{STATE}*", f"/{FOLDER}/.*.tmp", f"/{PID}", f"/{LOG}*")
 def hide_own_files(common_dir: Path) -> None:
     """Hide the loop files of every worktree from git, without touching a tracked file."""
     path = common_dir / "info" / "exclude"
-    known = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-    missing = [line for line in _EXCLUDED if line not in known]
-    if not missing:
-        return
-    path.parent.mkdir(exist_ok=True)
-    text = "\n# The state, log and terminal of wt-loop are not part of the project.\n" + "\n".join(missing) + "\n"
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
+    with naming(path):
+        make_folder(path.parent)
+        with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+            known = os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").splitlines()
+            if missing := [line for line in _EXCLUDED if line not in known]:
+                heading = "\n# The state, log and terminal of wt-loop are not part of the project.\n"
+                write_all(descriptor, (heading + "\n".join(missing) + "\n").encode())
 
 
 def refuse_links(root: Path) -> None:
@@ -49,9 +49,11 @@ def read_loop_file(root: Path) -> LoopFile | None:
     """Return the loop file's content; None without a file. An unreadable file is an error, never a default."""
     path = root / STATE
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except Linked as error:
+        raise StateError(str(error.strerror)) from None
     try:
         found = msgspec.json.decode(data, type=LoopFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

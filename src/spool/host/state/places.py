@@ -30,4 +30,4 @@ def _place(kind: str, application: str) -> Path:
             "cannot find your home directory", hint="set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME"
         ) from None
     assert isinstance(found, Path)  # noqa: S101 - for the type checker: platformdirs returns a Path
-    return found
+    return found.resolve()  # links in the user's own home are theirs; below it none is followed

@@ -11,9 +11,10 @@ import msgspec
 
 from spool.domain.loop import SCHEMA, LoopSummary, settled
 from spool.host.runner.identity import is_alive
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import encoded
+from spool.nofollow import make_folder
 
 KEPT = 100
 """The number of finished runs to keep."""

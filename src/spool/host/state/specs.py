@@ -7,9 +7,10 @@ from pathlib import Path
 from spool.domain.loop import SCHEMA
 from spool.domain.spec import LoopSpec
 from spool.errors import StateError
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import exactly, restored
+from spool.nofollow import make_folder
 
 
 def keep_spec(spec: LoopSpec) -> None:

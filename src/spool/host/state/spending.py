@@ -14,9 +14,10 @@ from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Usage
 from spool.errors import StateError
-from spool.host.state.files import append_line, make_folder
+from spool.host.state.files import append_line
 from spool.host.state.places import user_state
 from spool.host.state.records import encoded
+from spool.nofollow import make_folder
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from spool.errors import StateError, UnreadableState
 from spool.host.state import files
 from spool.host.state.journal import usage_of
 from spool.host.state.records import encoded
+from spool.nofollow import Linked, make_folder, read_file
 
 _Record = TypeVar("_Record", LoopState, IterationRecord)
 _RECORDS = ("history.jsonl", "journal.jsonl")
@@ -60,24 +61,24 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Create the folder, hide it from git without touching the user's .gitignore, and restore missing files."""
-        for folder in (self.path.parent, self.path, self.logs):
-            if folder.is_symlink():
-                raise StateError(f"{folder} is a link", hint="Spool writes its state there and does not follow links")
-        files.make_folder(self.path)
+        with files.naming(self.path):
+            make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
         if not guard.exists():
             files.replace_file(guard, b"*\n")
         if self._mirror is not None:
-            files.make_folder(self._mirror)
+            make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
                 _restore(self._mirror / name, self.path / name)
 
     def load(self) -> LoopState | None:
         """Return the state; None if there is none. Unreadable state is an error, never a default."""
         try:
-            data = self._state.read_bytes()
+            data = read_file(self._state)
         except FileNotFoundError:
             return None
+        except Linked as error:
+            raise StateError(str(error.strerror)) from None
         return _decoded(data, LoopState, self._state)
 
     def of_run(self, run_id: str) -> LoopState | None:
@@ -119,7 +120,7 @@ class StateFolder:
                 if (self._mirror / name).exists() and (self.path / name).samefile(self._mirror / name):
                     continue
                 (self._mirror / name).unlink(missing_ok=True)
-                os.link(self.path / name, self._mirror / name)
+                os.link(self.path / name, self._mirror / name, follow_symlinks=False)
 
     def keep(self) -> None:
         """Restore the folder while an agent runs: it may call `git clean` in the first minute of two hours."""
@@ -159,7 +160,7 @@ class StateFolder:
         if not names:
             return None
         aside = self.path / "earlier" / label
-        files.make_folder(aside)
+        make_folder(aside)
         for name in names:
             (self.path / name).rename(aside / name)
             if self._mirror is not None:
@@ -169,7 +170,7 @@ class StateFolder:
     def context(self) -> str:
         """Return the notes added to the prompt so far."""
         with suppress(FileNotFoundError):
-            return self._context.read_text("utf-8", "replace")
+            return read_file(self._context).decode("utf-8", "replace")
         return ""
 
     def add_context(self, text: str) -> None:
@@ -184,7 +185,7 @@ class StateFolder:
 
     def mark_done(self) -> None:
         """Mark the work as done, for a running loop to find."""
-        files.make_folder(self.path)
+        make_folder(self.path)
         files.replace_file(self.path / _DONE, b"")
 
     def marked_done(self) -> bool:
@@ -222,10 +223,10 @@ class StateFolder:
 def _restore(kept: Path, lost: Path) -> None:
     if kept.exists() and not lost.exists():
         if kept.name == "state.json":
-            files.replace_file(lost, kept.read_bytes())
+            files.replace_file(lost, read_file(kept))
         else:
             with suppress(FileExistsError):  # context was added meanwhile
-                os.link(kept, lost)
+                os.link(kept, lost, follow_symlinks=False)
 
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:

@@ -9,7 +9,8 @@ from typing import Self
 
 from spool.host.git.checkpoints.mounts import holds_mount, remove_folder
 from spool.host.git.checkpoints.paths import is_folder, place, status
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
+from spool.nofollow import make_folder
 
 
 class DisplacedFiles:

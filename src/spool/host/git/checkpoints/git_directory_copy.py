@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from spool.host.git.checkpoints.mounts import remove_folder
-from spool.host.state.files import make_folder
+from spool.nofollow import make_folder
 
 _OBJECTS = "objects"
 _ELSEWHERE = {"spool", "modules", "worktrees"}

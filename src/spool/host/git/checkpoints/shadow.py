@@ -15,7 +15,8 @@ from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesRead
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
 from spool.host.git.checkpoints.stamps import clock_ns
 from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
-from spool.host.state.files import make_folder, replace_file
+from spool.host.state.files import replace_file
+from spool.nofollow import make_folder, refuse_links
 
 _SETTINGS = """\
 [core]
@@ -48,6 +49,8 @@ _SETTINGS = """\
 {extensions}"""
 _ATTRIBUTES = b"* -text -ident -filter !eol !working-tree-encoding !diff\n"
 _EXCLUDED = b"**/.spool/.state/\n"
+_LINKLESS = ("", "info", "objects", "objects/info", "objects/pack", "refs")
+"""Folders in which git would write through a link."""
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
@@ -238,6 +241,7 @@ class Shadow:
         """Make it by hand: `git init` would copy the user's templates, hooks and all."""
         for folder in ("objects/info", "objects/pack", "refs/heads", "info"):
             make_folder(self.git_dir / folder)
+        refuse_links(*(self.git_dir / folder for folder in _LINKLESS))
         sha256 = self.repository.object_format == "sha256"
         extensions = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
         folds = (self.git_dir / "INFO").exists()  # what the file system does, whatever the user's setting says

@@ -14,7 +14,8 @@ from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import Modes
 from spool.host.git.checkpoints.unfinished import Unfinished
 from spool.host.git.checkpoints.user_repository import Refs
-from spool.host.state.files import make_folder, replace_file, sync_folder
+from spool.host.state.files import replace_file, sync_folder
+from spool.nofollow import make_folder
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

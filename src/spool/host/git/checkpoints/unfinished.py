@@ -14,8 +14,9 @@ from spool.errors import CommandFailed
 from spool.host.git.checkpoints.modes import signature
 from spool.host.git.checkpoints.mounts import remove_folder
 from spool.host.git.checkpoints.user_repository import UserRepository, empty_tree
-from spool.host.state.files import make_folder, replace_file, sync_folder
+from spool.host.state.files import replace_file, sync_folder
 from spool.host.threads import Pulse
+from spool.nofollow import make_folder
 
 _FILES = (
     "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",

@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import CheckpointError, StateError
-from spool.host.git.repository import Repository
-from spool.host.state.files import make_folder, replace_file
+from spool.host.git.repository import Repository, git_dir_of
+from spool.host.state.files import replace_file
+from spool.nofollow import make_folder
 
 _CLAIMED = "claimed"
 """A file in a shadow whose working tree has an id: a later one at the same path must not take it for its own."""
@@ -37,7 +38,7 @@ class WorktreeIdentity:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._path = _record_path(repository.git_dir)
-        self._link = _git_dir_of(repository.top)
+        self._link = git_dir_of(repository.top)
         self._shadows = repository.spool_dir / "shadow"
         found = _read(self._path)
         self._record: _Record | None = None
@@ -62,7 +63,7 @@ class WorktreeIdentity:
             raise CheckpointError(f"the working tree {top} is gone; nothing was changed")
         kept = _read(self._path)
         lost = self._record is not None and (kept is None or kept.id != self._record.id)
-        if lost or _git_dir_of(top) != self._link or not self._repository.git_dir.is_dir():
+        if lost or git_dir_of(top) != self._link or not self._repository.git_dir.is_dir():
             raise CheckpointError(
                 f"the git directory {self._repository.git_dir} was removed or replaced; nothing was changed",
                 hint="its checkpoints are gone with it; the files in the working tree are as they were left",
@@ -139,7 +140,7 @@ def _has_another_tree(found: _Record, here: _Record) -> bool:
     if found.top == here.top or found.top_node == here.top_node:
         return False
     other = Path(os.fsdecode(found.top))
-    return _node(other) == found.top_node and _git_dir_of(other) == os.path.realpath(os.fsdecode(here.git_dir))
+    return _node(other) == found.top_node and git_dir_of(other) == os.path.realpath(os.fsdecode(here.git_dir))
 
 
 def _record_path(git_dir: Path) -> Path:
@@ -149,16 +150,6 @@ def _record_path(git_dir: Path) -> Path:
 def _read(path: Path) -> _Record | None:
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.msgpack.decode(path.read_bytes(), type=_Record)
-    return None
-
-
-def _git_dir_of(top: Path) -> str | None:
-    """Return the git directory that a working tree's `.git` names, by its real path."""
-    link = top / ".git"
-    with suppress(OSError, ValueError):
-        if link.is_file():
-            return os.path.realpath(top / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip()))
-        return os.path.realpath(link) if link.is_dir() else None
     return None
 
 

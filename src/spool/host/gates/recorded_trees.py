@@ -16,7 +16,7 @@ from spool.host.git.checkpoints.refs import Pins
 from spool.host.git.checkpoints.shadow import GATES, TREES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
-from spool.host.git.repository import Repository, ask_git
+from spool.host.git.repository import Repository, ask_git, git_environment
 from spool.host.state.places import user_cache
 from spool.nofollow import make_folder
 
@@ -126,7 +126,8 @@ class RecordedTrees:
     async def _clone(self, folder: Path) -> None:
         top, timeout_s = self._repository.top, _CHECKOUT_S
         words = ("clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", str(top), str(folder))
-        await ask_git(*words, directory=top, timeout_s=timeout_s)
+        env = git_environment(GIT_ALLOW_PROTOCOL="file")  # git reads even its own disk by a protocol
+        await ask_git(*words, directory=top, timeout_s=timeout_s, env=env)
         await ask_git("remote", "remove", "origin", directory=folder, timeout_s=timeout_s)
         if await self._head():
             await ask_git("read-tree", "HEAD", directory=folder, timeout_s=timeout_s)

@@ -5,7 +5,7 @@ READY := .venv/.ready
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test check fast agents runners transcripts schemas picture bench lock clean
+.PHONY: demo test liars check fast faults soak agents runners transcripts schemas picture bench lock clean
 
 demo: $(READY)
 	$(BIN)/spool demo
@@ -16,6 +16,19 @@ test: check
 # The part of the suite for every save: unit tests and the scenarios of the specifications.
 fast: $(READY)
 	$(BIN)/pytest -n auto -q tests/unit tests/seeds
+
+# The long profiles of the fault tests; SPOOL_SEED draws other trials. docs/reliability.md has the last results.
+FAULTS := tests/faults tests/integration/checkpoints/test_random_trees.py tests/integration/checkpoints/test_killed.py
+faults: $(READY)
+	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest -n auto --dist loadgroup --durations 15 $(FAULTS) \
+	  --deselect tests/faults/test_soak.py
+
+soak: $(READY)
+	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest --durations 5 tests/faults/test_soak.py
+
+# All claims of tests/liars on all doors; the suite plays a fifth of them.
+liars: $(READY)
+	SPOOL_LIARS=all $(BIN)/pytest -n auto -q tests/liars
 
 check: $(READY)
 	$(BIN)/ruff check .

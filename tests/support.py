@@ -51,9 +51,9 @@ class Scratch:
         )
 
     def start(self, *words: str, **kwargs: Any) -> subprocess.Popen[bytes]:
-        """Start the real command line and return at once."""
+        """Start the real command line, or another one, and return at once."""
         return subprocess.Popen(
-            self.argv(*words),
+            kwargs.pop("argv", None) or self.argv(*words),
             cwd=kwargs.pop("cwd", self.root),
             env={**self.env, **kwargs.pop("env", {})},
             stdin=subprocess.DEVNULL,

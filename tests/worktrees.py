@@ -149,7 +149,7 @@ def fleet_of(scratch: Scratch) -> Iterator[Fleet]:
     try:
         yield fleet
     finally:
-        scratch.spool("stop", "--all")
+        scratch.spool("stop", "--all-projects")
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:

@@ -11,7 +11,11 @@ class Hint(StrEnum):
     COMMAND_TIMEOUT = "command_timeout"
     MODEL = "model"
     FRESH_AGENT = "fresh_agent"
+    RUN_AGENT = "run_agent"
+    INCLUDE_DIRTY = "include_dirty"
     LIST_LOOPS = "list_loops"
+    OTHER_PROJECT = "other_project"
+    NO_CRITERION = "no_criterion"
     NAME_WORKTREE_LOOP = "name_worktree_loop"
     START_WORKTREE_LOOP = "start_worktree_loop"
     CHOOSE_PATH = "choose_path"
@@ -66,6 +70,10 @@ class StateError(SpoolError):
     """Loop state on disk cannot be read or written."""
 
 
+class RemovedTree(StateError):
+    """The directory in which a loop works was removed; it is never made anew."""
+
+
 class UnreadableState(StateError):
     """Loop state on disk is damaged. It is set aside for a person to look at, never replaced by defaults."""
 
@@ -92,7 +100,15 @@ class CommandTimeout(CommandError):
 
 
 class CommandFailed(CommandError):
-    """An external command exited with an error."""
+    """An external command exited with an error; `said` is all that it printed there."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
+
+
+class HookRefused(CommandFailed):
+    """A hook of the user's refused a commit."""
 
 
 class CommandNotRun(CommandError):

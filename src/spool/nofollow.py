@@ -54,7 +54,7 @@ def opened_folder(path: Path) -> Iterator[int]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, for this user only."""
+    """Create a folder and its parents durably, for this user only."""
     try:
         with opened_folder(path):
             return
@@ -62,6 +62,8 @@ def make_folder(path: Path) -> None:
         make_folder(path.parent)
     with suppress(FileExistsError), opened_folder(path.parent) as parent:
         os.mkdir(path.name, FOLDER_MODE, dir_fd=parent)
+        # Else a power cut may take the folder with everything in it, however well that was synced.
+        os.fsync(parent)
     with opened_folder(path):  # somebody may have put a link or a file there meanwhile
         pass
 

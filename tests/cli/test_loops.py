@@ -102,7 +102,7 @@ def test_detach_runs_in_a_session_of_its_own_and_says_how_to_watch(loops: Scratc
     working(loops)
     assert "iteration 1" in loops.spool("logs", row["id"]).stdout
     stopped = loops.spool("stop", row["id"])
-    assert (stopped.returncode, stopped.stdout) == (0, f"Stopped {CHANGE} ({row['id']}).\n")
+    assert (stopped.returncode, stopped.stdout) == (0, f"Stopped {CHANGE} ({row['id']}) in project on main.\n")
     assert is_gone(row["pid"])
     again = loops.spool("stop", row["id"])
     assert again.returncode == 0

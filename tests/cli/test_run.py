@@ -74,13 +74,13 @@ def test_after_a_stop_the_story_starts_again_from_its_checkpoint(stories: Scratc
     assert "Complete" in types(events)
 
 
-def test_what_a_person_did_after_a_stop_is_set_aside_and_reported(stories: Scratch) -> None:
+def test_an_explicit_revert_sets_aside_what_a_person_did_and_reports_it(stories: Scratch) -> None:
     stopped_in_story_one(stories)
     (stories.root / "mine.txt").write_text("mine\n")
     stories.git("add", "mine.txt")
     stories.git("commit", "--quiet", "--message", "my own commit")
     stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
-    events = stories.run_events()
+    events = stories.run_events("--on-resume", "revert")
     [reverted] = [event for event in events if event["type"] == "Reverted"]
     assert reverted["resumed"]
     assert "Complete" in types(events)
@@ -109,7 +109,9 @@ def test_after_kill_9_the_same_command_goes_on_with_the_story(stories: Scratch) 
     stories.script([], [{"tick": 2}, COMPLETE], [TICK, COMPLETE])
     events = stories.run_events()
     assert [event["story_id"] for event in events if event["type"] == "StoryProgress"] == ["1", "2"]
-    assert types(events).count("Reverted") == 1
+    assert "Reverted" not in types(events)
+    assert types(events).count("TreeKept") == 1
+    assert (stories.root / "half.txt").exists()
     records = [json.loads(line) for line in (stories.run_state / "history.jsonl").read_text().splitlines()]
     assert [(record["iteration"], record["outcome"]) for record in records] == [
         (1, "interrupted"),

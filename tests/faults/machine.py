@@ -163,9 +163,11 @@ def peak_kib(pid: int) -> int:
 
 
 @contextmanager
-def running(scratch: Scratch, *words: str, **kwargs: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `spool ralph` beside the test; it does not outlive the block."""
-    process = scratch.start("ralph", *words, "--change", CHANGE, **kwargs)
+def running(
+    scratch: Scratch, *words: str, argv: list[str] | None = None, **kwargs: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `spool ralph`, or another command line, beside the test; it does not outlive the block."""
+    process = scratch.start("ralph", *words, "--change", CHANGE, argv=argv, **kwargs)
     try:
         yield process
     finally:
@@ -204,8 +206,12 @@ class Warm:
 
     def ralph(self, *words: str, name: str = "run", change: str = CHANGE) -> int:
         """Start `spool ralph` on the scratch change; return its pid. What it prints is kept under the given name."""
+        return self.start("spool", "ralph", *words, "--change", change, name=name)
+
+    def start(self, *argv: str, name: str = "run") -> int:
+        """Start `spool` or `wt-loop`; return its pid. What it prints is kept under the given name."""
         pid = self._ask(
-            argv=["ralph", *words, "--change", change],
+            argv=argv,
             directory=str(self._scratch.root),
             output=str(self._scratch.home / f"{name}.out"),
             errors=str(self._scratch.home / f"{name}.err"),
@@ -304,6 +310,14 @@ class Terminal:
 def terminal(scratch: Scratch, *words: str) -> Terminal:
     """Run `spool ralph` in a terminal."""
     return Terminal(scratch.argv("ralph", *words, "--change", CHANGE), directory=scratch.root, env=scratch.env)
+
+
+def without_control_groups(argv: list[str]) -> list[str]:
+    """Return a command line that runs another where no control group can be made; only root can do that."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to hide the control groups")
+    hide = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+    return [need("unshare"), "--mount", "sh", "-c", hide, "sh", *argv]
 
 
 def need(program: str) -> str:

@@ -179,7 +179,7 @@ def test_a_harness_that_is_not_there_is_an_error_before_anything_is_written(scra
     elif broken == "a directory":
         path.mkdir()
     done = scratch.ralph("Work", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("spool: opencode is not installed")
     assert not (scratch.root / ".spool" / ".state").exists()
 

@@ -80,7 +80,7 @@ def test_a_wall_clock_that_jumps_in_a_pause_does_not_lengthen_it(scratch: Scratc
     runner = jumpy(scratch, by_s, SPOOL_ERROR_PAUSE="2")
     try:
         wait_until(
-            lambda: any(event["type"] == "Waiting" for event in invariants.finished_lines(scratch, "journal.jsonl")),
+            lambda: any(event["type"] == "Waiting" for event in invariants.lines(scratch.state / "journal.jsonl")),
             "the pause",
         )
         release(scratch, "jump")

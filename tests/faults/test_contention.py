@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, Warm, end, fake_agent, release, running, shell_agent, told, wait_until
+from tests.scale import trials
 from tests.support import CHANGE, Scratch
 
 
@@ -62,17 +63,9 @@ def test_readers_of_the_state_file_never_see_it_empty(scratch: Scratch, warm: Wa
     assert not failures
 
 
-def test_of_two_starts_at_once_one_wins_and_the_other_names_it(scratch: Scratch, warm: Warm) -> None:
-    two_starts(scratch, warm, rounds=25)
-
-
-@pytest.mark.slow
-def test_of_two_starts_at_once_one_wins_two_hundred_times(scratch: Scratch, warm: Warm) -> None:
-    two_starts(scratch, warm, rounds=200)
-
-
-def two_starts(scratch: Scratch, warm: Warm, *, rounds: int) -> None:
-    for number in range(rounds):
+@pytest.mark.parametrize("part", range(2))
+def test_of_two_starts_at_once_one_wins_and_the_other_names_it(scratch: Scratch, warm: Warm, part: int) -> None:
+    for number in range(part, part + trials(100, least=4)):
         go = scratch.home / f"go{number}"
         shell_agent(scratch, f"while [ ! -e {go} ]; do sleep 0.01; done; echo '{PROMISE}'")
         pids = [warm.ralph("Work", name=name) for name in ("left", "right")]

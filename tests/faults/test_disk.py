@@ -16,6 +16,7 @@ import pytest
 
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, agents, fake_agent, need, nobody_left, running, shell_agent, told
+from tests.scale import trials
 from tests.support import CHANGE, Scratch
 
 TWO_ITERATIONS = f'echo at work; [ "$SPOOL_ITERATION" = 1 ] || echo "{PROMISE}"'
@@ -65,19 +66,9 @@ def spread(numbers: list[int], count: int) -> list[int]:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_runner_killed_in_a_system_call_leaves_old_or_new(scratch: Scratch, call: str) -> None:
-    kill_in_calls(scratch, call, count=7)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("call", CALLS)
-def test_a_runner_killed_in_every_system_call_leaves_old_or_new(scratch: Scratch, call: str) -> None:
-    kill_in_calls(scratch, call, count=40)
-
-
-def kill_in_calls(scratch: Scratch, call: str, *, count: int) -> None:
     shell_agent(scratch, TWO_ITERATIONS)
     killed = 0
-    for number in spread(moments(scratch, call), count):
+    for number in spread(moments(scratch, call), trials(40, least=7)):
         shell_agent(scratch, "echo at work")
         done = traced(scratch, "-o", "/dev/null", "-e", f"inject={CALLS[call]}:signal=KILL:when={number}")
         killed += done.returncode in (-9, 137)

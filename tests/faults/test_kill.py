@@ -1,4 +1,4 @@
-"""The runner is killed with SIGKILL: files are old or new, numbers rise, nobody is left, and the next run goes on."""
+"""The runner is killed with SIGKILL: files are old or new, numbers rise, nobody is left, and the next run continues."""
 
 from __future__ import annotations
 
@@ -9,56 +9,55 @@ from pathlib import Path
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, shell_agent
+from tests.faults.doors import DOORS, TICK_ALL, Door
+from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, runs, shell_agent, wait_until
+from tests.scale import SEED, trials
 from tests.support import Scratch
 
-FOREVER = "echo at work; : > $HOME/beat; sleep 0.05"
-ROUNDS_IN_ALL, PARTS = 1_000, 10
+AT_WORK = "echo at work; echo $SPOOL_ITERATION >> $HOME/witness; : > $HOME/beat; sleep 0.05"
 
 
-def test_a_runner_killed_at_any_moment_tears_nothing_and_the_next_run_goes_on(scratch: Scratch, warm: Warm) -> None:
-    kill_again_and_again(scratch, warm, rounds=60, seed=1)
+@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("name", DOORS)
+def test_a_runner_killed_at_any_moment_tears_nothing_and_the_next_run_continues(
+    scratch: Scratch, warm: Warm, name: str, part: int
+) -> None:
+    door: Door = DOORS[name](scratch, warm)
+    witnessed = kill_again_and_again(scratch, warm, door, rounds=trials(125), chance=random.Random(SEED + part))
+    shell_agent(scratch, f"{TICK_ALL.format(tasks=door.tasks)}; echo '{PROMISE}'")
+    command, runner = door.start()
+    assert warm.wait(command) == 0, warm.errors()
+    wait_until(lambda: not runs(runner), "the last run to end")
+    invariants.complete(door.folder)
+    outcomes = {record["iteration"]: record["outcome"] for record in invariants.records(door.folder)}
+    assert witnessed, "no agent was ever at work"
+    for iteration in witnessed:
+        assert outcomes[iteration] in ("interrupted", "no promise"), f"iteration {iteration}: {outcomes[iteration]}"
+    assert "interrupted" in outcomes.values()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
-def test_a_thousand_kills(scratch: Scratch, warm: Warm, part: int) -> None:
-    kill_again_and_again(scratch, warm, rounds=ROUNDS_IN_ALL // PARTS, seed=100 + part)
-
-
-def at_work(scratch: Scratch, warm: Warm, runner: int, beat: Path) -> None:
-    """Wait until the agent works; a runner that left before, or hangs, is told of with all that is known."""
-    give_up_at = time.monotonic() + 120
-    while not beat.exists():
-        if warm.ended(runner) or time.monotonic() > give_up_at:
-            pytest.fail(f"no agent works:\n{warm.errors()}\n{invariants.load(scratch)}\n{marked(scratch)}")
-        time.sleep(0.005)
-
-
-def kill_again_and_again(scratch: Scratch, warm: Warm, *, rounds: int, seed: int) -> None:
-    shell_agent(scratch, FOREVER)
-    chance = random.Random(seed)
-    in_flight: set[int] = set()
-    for _ in range(rounds):
-        beat = scratch.home / "beat"
+def kill_again_and_again(scratch: Scratch, warm: Warm, door: Door, *, rounds: int, chance: random.Random) -> set[int]:
+    """Kill the runner of a loop that never finishes; return the iterations that an agent has seen."""
+    shell_agent(scratch, AT_WORK)
+    beat = scratch.home / "beat"
+    for number in range(rounds):
         beat.unlink(missing_ok=True)
-        runner = warm.ralph("Work", "--no-max-iterations")
-        if chance.random() < 0.7:  # else somewhere in the start
-            at_work(scratch, warm, runner, beat)
+        command, runner = door.start()
+        if not number or chance.random() < 0.7:  # else somewhere in the start
+            at_work(scratch, warm, door, runner, beat)
         time.sleep(chance.uniform(0, 0.2))  # the moment of the kill is the experiment, not a synchronisation
         end(runner)
-        assert warm.wait(runner) == -9
-        invariants.hold(scratch)
-        state = invariants.load(scratch)
-        if state is not None and state.in_flight is not None:
-            in_flight.add(state.in_flight.iteration)
+        warm.wait(command)
+        wait_until(lambda runner=runner: not runs(runner), "the runner to die")  # type: ignore[misc]
+        invariants.hold(door.folder)
     nobody_left(scratch)
-    shell_agent(scratch, f"echo '{PROMISE}'")
-    assert warm.wait(warm.ralph("Work")) == 0, warm.errors()
-    invariants.complete(scratch)
-    outcomes = {record["iteration"]: record["outcome"] for record in scratch.history()}
-    assert in_flight, "no kill ever met an agent at work"
-    for iteration in in_flight:
-        record = outcomes[iteration]
-        assert record in ("interrupted", "no promise"), f"iteration {iteration} became {record}"
-    assert "interrupted" in outcomes.values()
+    return {int(line) for line in (scratch.home / "witness").read_text().split()}
+
+
+def at_work(scratch: Scratch, warm: Warm, door: Door, runner: int, beat: Path) -> None:
+    """Wait until the agent works; report a runner that left before, or hangs, with all that is known."""
+    give_up_at = time.monotonic() + 120
+    while not beat.exists():
+        if not runs(runner) or time.monotonic() > give_up_at:
+            pytest.fail(f"no agent works:\n{warm.errors()}\n{invariants.load(door.folder)}\n{marked(scratch)}")
+        time.sleep(0.005)

@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.scale import trials
 from tests.support import CHANGE, Scratch, make_scratch
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
@@ -75,7 +74,7 @@ def prepared(base: Path) -> Scratch:
 
 
 def run(scratch: Scratch, die_at: int) -> int:
-    words = ["run", CHANGE, "--harness", "mine", "--commit-stories", "--no-stream"]
+    words = ["run", CHANGE, "--harness", "mine", "--commit-stories", "--include-dirty", "--on-resume", "revert"]
     return subprocess.run(
         [sys.executable, "-c", DIES, *words],
         cwd=scratch.root,
@@ -125,14 +124,8 @@ def killed_at(base: Path, step: int) -> None:
         raise AssertionError(f"killed before step {step}") from error
 
 
-def test_a_run_killed_at_some_steps_continues_exactly_where_it_was(tmp_path: Path) -> None:
+def test_a_run_killed_at_any_step_continues_exactly_where_it_was(tmp_path: Path) -> None:
     steps = steps_of(tmp_path / "dry")
     assert steps > 20
-    for step in range(2, steps + 1, max(1, steps // 8)):
-        killed_at(tmp_path / str(step), step)
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_every_step_continues_exactly_where_it_was(tmp_path: Path) -> None:
-    for step in range(1, steps_of(tmp_path / "dry") + 1):
+    for step in range(1, steps + 1, max(1, steps // trials(steps, least=8))):
         killed_at(tmp_path / str(step), step)

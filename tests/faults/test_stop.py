@@ -24,6 +24,7 @@ from tests.faults.machine import (
     told,
     wait_until,
 )
+from tests.scale import SEED, trials
 from tests.support import Scratch
 
 STUBBORN = """
@@ -41,19 +42,10 @@ while True:
 CTRL_C, CTRL_Z = b"\x03", b"\x1a"
 
 
-def test_a_stop_about_when_the_agent_exits_ends_the_loop_once(scratch: Scratch, warm: Warm) -> None:
-    stop_about_the_exit(scratch, warm, rounds=40, seed=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(5))
-def test_five_hundred_stops_about_when_the_agent_exits(scratch: Scratch, warm: Warm, part: int) -> None:
-    stop_about_the_exit(scratch, warm, rounds=100, seed=200 + part)
-
-
-def stop_about_the_exit(scratch: Scratch, warm: Warm, *, rounds: int, seed: int) -> None:
-    chance = random.Random(seed)
-    for number in range(1, rounds + 1):
+@pytest.mark.parametrize("part", range(4))
+def test_a_stop_about_when_the_agent_exits_ends_the_loop_once(scratch: Scratch, warm: Warm, part: int) -> None:
+    chance = random.Random(SEED + part)
+    for number in range(1, trials(125) + 1):
         word = PROMISE if chance.random() < 0.5 else "nothing to say"
         shell_agent(scratch, f"echo '{word}'; : > {scratch.home}/exits{number}")
         runner = warm.ralph("Work", "--max-iterations", "3", "--idle-timeout", "60")
@@ -226,7 +218,7 @@ def test_a_stop_is_seen_while_the_loop_pauses_after_errors(scratch: Scratch) -> 
         wait_until(
             lambda: (
                 (scratch.state / "journal.jsonl").exists()
-                and any(event["type"] == "Waiting" for event in invariants.finished_lines(scratch, "journal.jsonl"))
+                and any(event["type"] == "Waiting" for event in invariants.lines(scratch.state / "journal.jsonl"))
             ),
             "the pause",
         )

@@ -28,6 +28,7 @@ from tests.faults.machine import (
     supervisor_of,
     told,
     wait_until,
+    without_control_groups,
 )
 from tests.support import CHANGE, Scratch
 
@@ -132,7 +133,7 @@ import os, sys, time
 import msgspec
 from spool.host.agents.supervisor import Spawn, fork_supervisor
 
-pid, line = fork_supervisor()
+pid, line, _ = fork_supervisor()
 home = os.environb[b"HOME"]
 command = b"setsid sh -c 'trap \\"\\" TERM; sleep 1000 & touch " + home + b"/ready; sleep 1000' & sleep 1000"
 spawn = Spawn(argv=(b"sh", b"-c", command), env=((b"SPOOL_RUN_ID", b"x"),), directory=b"/", stdin=b"/dev/null",
@@ -164,7 +165,8 @@ while "65534" not in pathlib.Path(f"/proc/{{other.pid}}/status").read_text():
 say(PROMISE)
 """,
     )
-    without = [setpriv, "--bounding-set=-kill", *scratch.argv("ralph", "Work", "--change", CHANGE)]
+    ralph = scratch.argv("ralph", "Work", "--change", CHANGE)
+    without = without_control_groups([setpriv, "--bounding-set=-kill", *ralph])
     try:
         done = subprocess.run(
             without, cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False

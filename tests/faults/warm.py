@@ -8,11 +8,15 @@ import spool.app.loops
 import spool.cli.looking
 import spool.cli.ralph
 import spool.cli.starting
+import spool.cli.wt.start
 import spool.harness.opencode
 import spool.views.lines
 import spool.views.loop_status  # noqa: F401 - all of it is loaded here, so that the forks need not
 from spool.cli.edge import run
-from spool.cli.main import spool as command
+from spool.cli.main import spool as spool_command
+from spool.cli.wt.main import wt_loop
+
+PROGRAMS = {"spool": spool_command, "wt-loop": wt_loop}
 
 
 def main() -> None:
@@ -40,8 +44,8 @@ def start(argv: list[str], directory: str, output: str, errors: str) -> int:
             descriptor = os.open(path, flags, 0o600)
             os.dup2(descriptor, target)
             os.close(descriptor)
-        sys.argv = ["spool", *argv]
-        code = run(command, "spool")
+        sys.argv = argv
+        code = run(PROGRAMS[argv[0]], argv[0])
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001 - the child of a fork must not return into its parent's code
         import traceback

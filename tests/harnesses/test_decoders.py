@@ -98,6 +98,7 @@ def test_whole(recording: Recording) -> None:
         assert done[0].usage.tokens_out
     if recording.scene == "wrong-key":
         assert outcome.note
+    assert outcome.hopeless is (recording.scene in ("wrong-key", "refused"))
     if recording.scene != "refused":
         assert not any(isinstance(event, Denied) and not event.withheld for event in events)
 

@@ -299,7 +299,9 @@ def test_a_worktree_of_a_known_project_is_found_from_anywhere(fleet: Fleet) -> N
     for made, name in ((tree, "add-auth"), (odd, "pet-name")):
         made.script([{"promise": "COMPLETE"}])
         words = ["start", name, "Go", "--harness", "scripted", "--terminal", "none", "--done", "promise"]
-        done = fleet.wt(*words, cwd=fleet.scratch.home)
+        refused = fleet.wt(*words, cwd=fleet.scratch.home)
+        assert (refused.returncode, f"no worktree for '{name}'" in refused.stderr) == (2, True)
+        done = fleet.wt(*words, "--all-projects", cwd=fleet.scratch.home)
         assert done.returncode == 0, done.stderr
         wait_for(lambda made=made: made.state()["status"] == "done")  # type: ignore[misc]
 
@@ -325,7 +327,7 @@ def test_a_claude_folder_that_leads_elsewhere_is_refused(tree: Worktree, tmp_pat
 def test_claude_is_the_default_agent_and_a_missing_one_is_told_at_once(tree: Worktree) -> None:
     tree.fleet.env["PATH"] = f"{tree.fleet.scratch.bin}:/usr/bin:/bin"
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none")
-    assert (done.returncode, "claude is not installed" in done.stderr) == (1, True)
+    assert (done.returncode, "claude is not installed" in done.stderr) == (2, True)
     tree.fleet.scratch.agent("import sys\nprint(sys.argv[1:])", name="claude")
     done = tree.fleet.wt("start", "add-auth", "Go", "--terminal", "none", "--max", "1")
     assert done.returncode == 0, done.stderr

@@ -178,7 +178,7 @@ async def test_max_retries_are_those_of_the_settings(
     async with opened(app) as pilot:
         await start_loop(pilot)
         await until(pilot, lambda: "stuck" in text_of(app))
-        await until(pilot, lambda: "result" in text_of(app) and "the work of story 1" in text_of(app))
+        await until(pilot, lambda: "result" in text_of(app) and "is reached, the last attempt" in text_of(app))
     assert len(run_events(scratch, "IterationEnded")) == attempts
 
 

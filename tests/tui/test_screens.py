@@ -60,7 +60,7 @@ class QuietClient(Client):
         super().__init__(project, settings)
         self.asked: list[tuple[str, Any]] = []
 
-    async def start(self, change: str, settings: Settings) -> LoopSummary:
+    async def start(self, change: str, settings: Settings, *, on_resume: str = "") -> LoopSummary:
         self.asked.append(("start", settings))
         return loop_in(self._project.root, change)
 
@@ -161,8 +161,8 @@ async def test_keys_work_in_the_settings_until_one_goes_into_a_field(scene: Scen
         await until(pilot, lambda: "Max retries" in text_of(app))
         await pilot.press("question_mark")
         await until(pilot, lambda: "Keys (Esc to close)" in text_of(app))
-        await pilot.press("escape", "down", "q", "question_mark")
-        await until(pilot, lambda: "q?" in app.screen.query_one("#harness", Input).value)
+        await pilot.press("escape", "down", "down", "q", "question_mark")
+        await until(pilot, lambda: "q?" in app.screen.query_one("#model", Input).value)
         await pilot.press("escape", "q")
     assert not app.is_running
 
@@ -258,7 +258,7 @@ async def test_tabs_in_quick_succession_settle(scene: Scene) -> None:
 async def test_a_note_is_added(scene: Scene) -> None:
     async with watching(scene) as (pilot, app, _):
         await pilot.press("a")
-        await until(pilot, lambda: "Note for the next iteration" in text_of(app))
+        await until(pilot, lambda: "Note for all later prompts" in text_of(app))
         await pilot.press(*"two", "ctrl+j", *"lines", "enter")
         await until(pilot, lambda: scene.folder.context() == "two\nlines\n")
 
@@ -545,7 +545,7 @@ async def test_an_open_result_goes_on_to_the_end(scene: Scene) -> None:
         runner.wait()
         await until(pilot, lambda: "done · 3 of 3 stories" in text_of(app))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, LoopScreen) and "q Back" in text_of(app))
+        await until(pilot, lambda: isinstance(app.screen, LoopScreen) and "q back" in text_of(app))
         await pilot.pause(0.5)
         assert isinstance(app.screen, LoopScreen)
 
@@ -633,7 +633,7 @@ async def test_retries_and_waits_are_visible(scene: Scene) -> None:
     until_then = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
     wait = Waiting(seconds=90.0, until=until_then, reason="rate limit: slow down")
     async with watching(scene, wait) as (pilot, app, _):
-        notice = "waiting 1m 30s, until 10:00:00 UTC: rate limit: slow down"
+        notice = f"waiting 1m 30s, until {until_then.astimezone():%H:%M:%S}: rate limit: slow down"
         await until(pilot, lambda: text_of(app).count(notice) == 2)  # in the line above the figures, and in the text
         assert "! retrying: overloaded, waiting 4.0s" in text_of(app)
         assert "· waiting" in text_of(app).splitlines()[0]

@@ -50,7 +50,11 @@ class Stopped(datetime):
 
 
 class FixedClient(Client):
-    """The real client with a fixed diff."""
+    """The real client with a fixed diff, and two agents installed."""
+
+    @property
+    def harnesses(self) -> list[str]:
+        return ["claude", "codex"]
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         return DIFF
@@ -63,6 +67,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("spool.views.words.clock", lambda at: f"{at:%H:%M:%S}")  # wherever this runs
     return make_scene(tmp_path)
 
 

@@ -199,7 +199,7 @@ def test_sizes_from_one_cell_to_a_wall(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     with terminal(scratch, width=60, height=20) as at:
         open_and_run(at, "--harness", "scripted")
-        at.until_shown("This takes long.", "iteration 1", "q Stop")
+        at.until_shown("This takes long.", "iteration 1", "q stop · d leave running")
         for width, height in ((1, 1), (2, 2), (10, 3), (300, 100), (1, 50), (200, 1), (80, 24)):
             at.tmux("resize-window", "-t", "spool", "-x", str(width), "-y", str(height))
             at.keys("Tab")

@@ -70,6 +70,12 @@ def list_agents() -> list[AgentRow]:
         return list(rows)
 
 
+def installed(settings: Settings) -> list[str]:
+    """Return the names of the agents that are installed."""
+    tables = settings.harnesses
+    return [name for name in registry.names(tables) if shutil.which(registry.find(name, tables).traits.program)]
+
+
 def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
     """Return an agent's traits and the path of its program."""
     harness = registry.find(name, settings.harnesses)

@@ -19,7 +19,7 @@ from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness
 from spool.engine.task_book import TaskBook
-from spool.errors import Hint, SpoolError, UsageError
+from spool.errors import Hint, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.git.heads import GitHeads
@@ -73,12 +73,20 @@ def _claims_sandbox(settings: Settings) -> bool:
     return settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
 
 
+def require_file(harness: Harness, root: Path) -> None:
+    """Raise a UsageError if an agent needs a file that the project does not have."""
+    path = root / harness.traits.requires
+    if harness.traits.requires and not path.is_file():
+        hint = "`spool demo --keep DIR` has an example; [harnesses.scripted] script = PATH names another file"
+        raise UsageError(f"{harness.name} needs a script: {path} is not there", hint=hint)
+
+
 def require_program(harness: Harness) -> str:
     """Raise a SpoolError if an agent is not installed."""
     program = harness.traits.program
     path = shutil.which(program)
     if path is None:
-        raise SpoolError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
+        raise UsageError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
     return path
 
 
@@ -107,6 +115,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
             idle_s=settings.idle_timeout or None,
             promise_grace_s=settings.promise_grace,
             output_bytes=settings.output_limit_mb << 20,
+            memory_bytes=settings.agent_memory,
         ),
     )
 

@@ -12,9 +12,12 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
+from spool.app.control import note_stop
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
+from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
 from spool.domain.loop import Door, LoopSummary, state_path
@@ -35,7 +38,7 @@ from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_scenarios, read_stories
 
-__all__ = ["ChangeRow", "Client", "Diff", "Feed", "FileChange", "Placed", "Preview"]
+__all__ = ["ChangeRow", "Client", "Diff", "Edited", "Feed", "FileChange", "Placed", "Preview"]
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,17 +64,18 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 class Client:
     """Reads the files of this machine, starts runners on it and signals them."""
 
-    def __init__(self, project: Project, settings: Settings, *, fresh: bool = False) -> None:
+    def __init__(self, project: Project, settings: Settings, *, fresh: bool = False, on_resume: str = "") -> None:
         self._project = project
         self._fresh = fresh
+        self._on_resume = on_resume
         self._repository: str | None = None
         self._launched: dict[str, Launched] = {}
         self.settings = settings
 
     @property
     def harnesses(self) -> list[str]:
-        """The names of the available agents."""
-        return registry.names(self.settings.harnesses)
+        """The names of the installed agents."""
+        return installed(self.settings)
 
     def check(self, values: Mapping[str, str | bool]) -> Settings:
         """Return the settings with the typed values applied, or raise a UsageError."""
@@ -125,7 +129,7 @@ class Client:
             return
         saved = Checkpoints(repository, change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)
         left = await saved.current()
-        if left is None or (settings.on_resume == "keep" and not left.half_reverted):
+        if left is None or self._fresh or not (left.half_reverted or await self._reverts(change, settings)):
             yield self._project
             return
         inside = self._project.root.relative_to(repository.top)
@@ -134,7 +138,18 @@ class Client:
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
             yield Project(Path(folder).resolve() / inside)
 
-    async def start(self, change: str, settings: Settings) -> LoopSummary:
+    async def _reverts(self, change: str, settings: Settings) -> bool:
+        if self._on_resume or settings.on_resume == "keep":
+            return (self._on_resume or settings.on_resume) == "revert"
+        return await find_edits(self._project.root, change, settings) is None
+
+    async def edits(self, change: str, settings: Settings) -> Edited | None:
+        """Return what was edited since an earlier run, if a person has to decide what becomes of it."""
+        if self._on_resume or self._fresh or settings.on_resume == "keep":
+            return None
+        return await find_edits(self._project.root, change, settings)
+
+    async def start(self, change: str, settings: Settings, *, on_resume: str = "") -> LoopSummary:
         """Start a loop in the background."""
         spec = LoopSpec(
             run_id=new_run_id(),
@@ -144,6 +159,7 @@ class Client:
             settings=settings,
             fresh=self._fresh,
             show=Show.NOTHING,
+            on_resume=on_resume or self._on_resume,
         )
         self._fresh = False
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
@@ -199,6 +215,7 @@ class Client:
 
     def stop(self, loop: LoopSummary) -> bool:
         """Ask a runner to stop; return whether it was alive."""
+        note_stop(loop, "q")
         return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
 
     def force(self, loop: LoopSummary) -> None:

@@ -15,14 +15,24 @@ from spool.engine.gates import BY_HAND
 from spool.errors import CommandError, LockedError, StateError
 from spool.host.git.checkouts import common_dir
 from spool.host.runner.stopping import stop_runner
+from spool.host.state.files import replace_file
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
-from spool.host.state.registry import this_machine
+from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.store import StateFolder
 
 
-def stop_all(loops: Sequence[LoopSummary]) -> list[bool]:
+def note_stop(loop: LoopSummary, by: str) -> None:
+    """Write down who is about to stop a loop, for its runner to say; without it only the signal is known."""
+    with suppress(OSError, StateError):
+        replace_file(this_machine().beside(loop.run_id, STOPPED_BY), by.encode())
+
+
+def stop_all(loops: Sequence[LoopSummary], *, by: str) -> list[bool]:
     """Stop these loops in parallel and wait; return for each whether it has exited."""
+    for loop in loops:
+        if loop.running:
+            note_stop(loop, by)
     with ThreadPoolExecutor(max_workers=32) as pool:  # each only waits
         gone = list(pool.map(lambda loop: stop_runner(loop.runner), loops))
     for loop in loops:

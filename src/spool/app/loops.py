@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.reach import Reach
 from spool.domain.change import matching as changes_matching
-from spool.domain.loop import Door, LoopSummary, pick_latest, settled, state_path, summarized
+from spool.domain.loop import DIED, Door, LoopSummary, pick_latest, settled, state_path, summarized
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
 from spool.errors import Hint, SpoolError, UsageError
@@ -44,36 +45,60 @@ def known() -> list[LoopSummary]:
     return list(map(_refreshed, this_machine().runs()))
 
 
-def find_loop(name: str) -> LoopSummary:
-    """Return the run with this name or id: the running one, else the latest."""
-    found = matching(name, this_machine().runs())
-    alive = [loop for loop in found if loop.running]
+def find_loop(name: str, reach: Reach) -> LoopSummary:
+    """Return the run with this name or id within reach: the running one, else the latest."""
+    runs = this_machine().runs()
+    found = matching(name, runs, reach)
+    alive = reach.closest([loop for loop in found if loop.running])
     if len(alive) > 1:
-        listed = ", ".join(f"{loop.id} ({loop.worktree})" for loop in alive)
-        raise UsageError(f"'{one_line(name, 60)}' is ambiguous: {listed}", hint="give the id")
+        raise UsageError(f"'{one_line(name, 60)}' is ambiguous: {_listed(alive)}", hint="give the id")
     if not found:
-        raise UsageError(f"no such loop: '{one_line(name, 60)}'", hint=Hint.LIST_LOOPS)
-    return _refreshed(alive[0] if alive else found[-1])
+        raise no_loop(name, runs, reach)
+    return _refreshed(alive[0] if alive else reach.closest(found)[-1])
 
 
-def matching(name: str, loops: Iterable[LoopSummary]) -> list[LoopSummary]:
-    """Return the runs that match a name: by run id, by its last part, or by change."""
+def matching(name: str, loops: Iterable[LoopSummary], reach: Reach) -> list[LoopSummary]:
+    """Return the runs that match a name: of any project by run id, else those within reach by change or short id."""
     listed = list(loops)
-    for fits in (
-        lambda loop: name in (loop.run_id, loop.id),
-        lambda loop: name == loop.change,
-        lambda loop: len(name) >= 3 and loop.id.startswith(name),
-    ):
-        if found := [loop for loop in listed if fits(loop)]:
-            return found
-    meant = changes_matching(name, {loop.change for loop in listed})
-    return [loop for loop in listed if loop.change in meant]
+    if exact := [loop for loop in listed if name in (loop.run_id, loop.id)]:
+        return exact
+    near = [loop for loop in listed if reach.holds(loop)]
+    if found := [loop for loop in near if loop.change == name]:
+        return found
+    if found := [loop for loop in near if len(name) >= 3 and loop.id.startswith(name)]:
+        return found
+    meant = changes_matching(name, {loop.change for loop in near})
+    return [loop for loop in near if loop.change in meant]
+
+
+def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:
+    """Return the error for a name without a loop within reach; it lists the running ones elsewhere."""
+    others = [loop for loop in matching(name, runs, every(reach)) if loop.running]
+    what = f"no loop on '{one_line(name, 60)}' in {reach.project or reach.here}"
+    if others:
+        return UsageError(f"{what}; other projects have: {_listed(others)}", hint=Hint.OTHER_PROJECT)
+    return UsageError(what, hint=Hint.LIST_LOOPS)
+
+
+def every(reach: Reach) -> Reach:
+    """Return the same reach, extended to all projects."""
+    return msgspec.structs.replace(reach, everywhere=True)
+
+
+def _listed(loops: Iterable[LoopSummary]) -> str:
+    return ", ".join(f"{loop.id} ({one_line(loop.worktree, 200)})" for loop in loops)
 
 
 def is_running(loop: LoopSummary) -> bool:
     """Whether a run is still in progress."""
     found = this_machine().find(loop.run_id)
     return found is not None and found.running
+
+
+def why_ended(loop: LoopSummary) -> str:
+    """Return why a run ended, as its runner registered it, or that the runner died."""
+    found = this_machine().find(loop.run_id)
+    return (found.reason if found else "") or DIED
 
 
 def loop_at(root: Path, door: Door, change: str) -> LoopSummary | None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.app.build import Parts, find_harness, make_agency, make_plan, open_project, open_worktree
+from spool.app.build import (
+    Parts,
+    find_harness,
+    make_agency,
+    make_plan,
+    open_project,
+    open_worktree,
+    require_file,
+)
 from spool.app.crash import write_crash
+from spool.app.dirty import refuse_dirty
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
@@ -24,13 +32,14 @@ from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
 from spool.domain.state import LoopState, Unfinished, continued
+from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
 from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
 from spool.engine.stop import Stop
-from spool.errors import InternalError, SpoolError, UnreadableState
+from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
-from spool.host.agents.supervisor import fork_supervisor
+from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
@@ -39,7 +48,7 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
-from spool.host.state.registry import this_machine
+from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
 from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
@@ -63,9 +72,10 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
-    supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervisor, line).run(observe))
+    require_file(harness, Path(spec.root))
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:  # closed even if the run fails before it has an agent
+        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
 
 
 @dataclass
@@ -76,8 +86,7 @@ class _Run:
     _project: Project
     _change: Change
     _harness: Harness
-    _supervisor: int
-    _line: socket.socket
+    _supervision: Supervision
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
@@ -90,6 +99,8 @@ class _Run:
         folder = open_folder(spec, repository)
         # Observers outlive the locks: a stalled reader delays the output, not the next run.
         with ExitStack() as outliving, self._locked(repository):
+            with suppress(UnreadableState):  # reported below
+                await refuse_dirty(spec, repository, folder.load())
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
@@ -135,11 +146,11 @@ class _Run:
         state = msgspec.structs.replace(state, journal_offset=journal.offset)
         folder.link()
         host = AgentHost(
-            self._supervisor,
-            self._line,
+            self._supervision,
             directory=Path(self._spec.root),
             logs=folder.logs,
             environment=self._environment(),
+            isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
         observers = [*observe(self._spec), *plugged_in(self._spec)]
@@ -150,8 +161,8 @@ class _Run:
             for observation in watching:
                 observation.notice()
 
-        with listening(stop, host, stdin=self._spec.show is Show.JSON):
-            keeper = asyncio.create_task(_keep(folder))
+        with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
+            keeper = asyncio.create_task(_keep(folder, stop))
             try:
                 return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
@@ -283,6 +294,11 @@ class _Run:
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop is not listed: {error}")
 
+    def _asked_by(self) -> str:
+        with suppress(OSError, SpoolError):
+            return one_line(this_machine().beside(self._spec.run_id, STOPPED_BY).read_text("utf-8"), 40)
+        return ""
+
     def _environment(self) -> dict[str, str]:
         return {
             "SPOOL_RUN_ID": self._spec.run_id,
@@ -311,12 +327,17 @@ def _abandon(room: _Room, why: str) -> None:
     room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
-async def _keep(folder: StateFolder) -> None:
-    """Restore the state folder if it is deleted, so that status and notes keep working."""
+async def _keep(folder: StateFolder, stop: Stop) -> None:
+    """Restore the state folder if it is deleted, so that status and notes keep working; stop in a removed tree."""
     while True:
         await asyncio.sleep(_KEEP_S)
-        with suppress(SpoolError, OSError):  # the loop's next write reports it
+        try:
             folder.keep()
+        except RemovedTree:
+            stop.request("the removal of its directory")
+            return
+        except (SpoolError, OSError):  # the loop's next write reports it
+            continue
 
 
 def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateFolder:

@@ -13,7 +13,7 @@ import msgspec
 from spool.engine.stop import Stop
 from spool.host.agents.agent_host import AgentHost
 
-_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "a closed terminal"}
+_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGHUP: "a closed terminal"}
 
 
 class _Request(msgspec.Struct):
@@ -21,12 +21,19 @@ class _Request(msgspec.Struct):
 
 
 @contextmanager
-def listening(stop: Stop, host: AgentHost, *, stdin: bool) -> Iterator[None]:
-    """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests."""
+def listening(stop: Stop, host: AgentHost, *, stdin: bool, asked_by: Callable[[], str]) -> Iterator[None]:
+    """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests.
+
+    `asked_by` returns who sent a SIGTERM, if that is known.
+    """
     loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno() if stdin and not sys.stdin.isatty() else None
-    asked = {signum: partial(stop.request, name) for signum, name in _SIGNALS.items()}
+    asked: dict[signal.Signals, Callable[[], None]] = {
+        signum: partial(stop.request, name) for signum, name in _SIGNALS.items()
+    }
+    asked[signal.SIGTERM] = lambda: stop.request(asked_by() or "SIGTERM")
+    asked[signal.SIGTSTP] = partial(_pause, host)
     with ExitStack() as stack:
-        for signum, handler in {**asked, signal.SIGTSTP: partial(_pause, host)}.items():
+        for signum, handler in asked.items():
             loop.add_signal_handler(signum, handler)
             stack.callback(loop.remove_signal_handler, signum)
         with suppress(OSError):  # a file or /dev/null cannot be polled

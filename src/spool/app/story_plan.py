@@ -34,6 +34,8 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,
         learnings=learnings_of(spec.root, parts.folder),
+        answer=OnResume(spec.on_resume) if spec.on_resume else None,
+        fresh=spec.fresh,
         own_folders=own_folders(spec.root, parts.repository, parts.change.directory),
     )
     world = StoryWorld(

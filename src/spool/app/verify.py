@@ -1,7 +1,6 @@
 """Runs the gates without a loop, and compares their results with the tree in which the work began."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from spool.engine.stop import Stop
 from spool.engine.task_book import TaskBook
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.agents.agent_host import AgentHost
-from spool.host.agents.supervisor import fork_supervisor
+from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.gates.hook_memory import HookMemory
@@ -103,7 +102,7 @@ def _on_ground(
     watcher: Watcher,
     work: Callable[["_Ground"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
-    gates = tuple(gate for gate in settings.gates if subject.change or gate.name not in _CHANGES)
+    gates = tuple(gate for gate in settings.gates if subject.change or gate.run or gate.name not in _CHANGES)
     if not gates:
         unbound = ", ".join(gate.name for gate in settings.gates)
         what = f"these checks need a change: {unbound}" if unbound else "no check is configured"
@@ -112,15 +111,14 @@ def _on_ground(
     spec = LoopSpec(
         run_id=new_run_id(), door=Door.RALPH, change=subject.change, root=str(subject.root), settings=settings
     )
-    supervisor, line = fork_supervisor()  # before asyncio and before any thread
-    with line:
-        return asyncio.run(_opened(spec, supervisor, line, watcher, work))
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:
+        return asyncio.run(_opened(spec, supervision, watcher, work))
 
 
 async def _opened(
     spec: LoopSpec,
-    supervisor: int,
-    line: socket.socket,
+    supervision: Supervision,
     watcher: Watcher,
     work: Callable[["_Ground"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
@@ -134,11 +132,11 @@ async def _opened(
     else:  # where a loop has its locks, if there can be one
         locks = (root / STATE if (root / STATE).parent.is_dir() else memory.folder) / "locks"
     with held(locks, [top], _holder(spec, top)):
-        host = AgentHost(supervisor, line, directory=root, logs=root, environment={})
+        host = AgentHost(supervision, directory=root, logs=root, environment={})
         stop = Stop()
         ticking = asyncio.create_task(_tick(watcher))
         try:
-            with listening(stop, host, stdin=False):
+            with listening(stop, host, stdin=False, asked_by=lambda: ""):
                 ground = _Ground(spec=spec, repository=repository, host=host, emit=watcher.see, memory=memory)
                 return await stop.obeyed(work(ground))
         finally:

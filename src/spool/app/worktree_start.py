@@ -6,45 +6,73 @@ from typing import Any
 
 import msgspec
 
-from spool.app.build import find_harness
+from spool.app.build import find_harness, require_file
+from spool.app.change_names import change_meant, known_changes
+from spool.app.dirty import refuse_dirty_now
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
-from spool.app.settings import resolve_settings
+from spool.app.settings import resolve_settings, root_here
 from spool.app.worktrees import known_projects
+from spool.domain.change import check_id
 from spool.domain.checkout import Checkout
 from spool.domain.criteria import Criterion, bounds_for
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.settings import OWN, Layer, Resolved, Settings, merge
 from spool.domain.spec import LoopSpec
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
-from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, make_checkout
+from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, has_branch, make_checkout
 from spool.host.state.loop_files import LOG, hide_own_files, read_loop_file, refuse_links
 from spool.host.state.registry import this_machine
 from spool.host.state.specs import kept_spec
 from spool.sources.project import bare_project
 
 
-def checkout_of(
-    change: str,
-    *,
-    path: str | None,
-    create: bool,
-    settings: Callable[[Path], Settings],
-    announce: Callable[[Checkout], None],
-) -> Checkout:
-    """Return the worktree of a change; `create` makes a missing one with the trusted settings of this directory."""
-    if path is not None:
-        return checkout_at(Path(path))
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The worktree that a start asks for."""
+
+    change: str
+    path: str | None = None
+    """This worktree instead of the change's."""
+    create: bool = False
+    everywhere: bool = False
+    """Whether worktrees of other projects are meant too."""
+    unwritten: bool = False
+    """Whether the change may be one that nobody has written, because a task and a criterion were given."""
+
+
+def resolved_change(query: str, path: str | None) -> str:
+    """Return the id of the change that a query means, in the repository around the worktree or this directory."""
+    return change_meant(check_id(query), here=Path(path or ".").resolve())
+
+
+def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[Checkout, list[Path] | None]:
+    """Return the worktree of a change; for one that was just created also the folders that were copied into it."""
+    if wanted.path is not None:
+        return checkout_at(Path(wanted.path)), None
     here = Path.cwd()
     try:
-        return find_checkout(change, here=here, projects=known_projects())
+        return find_checkout(wanted.change, here=here, projects=known_projects() if wanted.everywhere else None), None
     except NoWorktree:
-        if not create:
+        if not wanted.create:
             raise
-    chosen = settings(here)
-    made = make_checkout(change, here=here, copy=chosen.worktree_copy, setup=chosen.worktree_setup)
-    announce(made)
-    return made
+    settings = settings_here()
+    require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
+    if not wanted.unwritten and wanted.change not in known_changes(here) and not has_branch(wanted.change, here):
+        listed = ", ".join(sorted(known_changes(here))) or "none"
+        raise UsageError(f"no such change: '{wanted.change}' (known: {listed})", hint=Hint.NO_CRITERION)
+    return make_checkout(
+        wanted.change,
+        here=here,
+        copy=settings.worktree_copy,
+        setup=settings.worktree_setup,
+        folders=_folders(wanted.change, here),
+    )
+
+
+def _folders(change: str, here: Path) -> list[Path]:
+    """Return the folders of a change in the project around this directory, which may not be committed yet."""
+    root = root_here()
+    return bare_project(root or here).folders_of(change)
 
 
 def worktree_settings(resolved: Resolved) -> Resolved:
@@ -120,12 +148,13 @@ def refuse_early(spec: LoopSpec) -> None:
     bare_project(root)
     refuse_links(root)
     read_loop_file(root)
-    find_harness(spec.settings)
+    require_file(find_harness(spec.settings), root)
+    refuse_dirty_now(spec)
     for other in this_machine().running():
         if Path(other.worktree).resolve() == root.resolve():
             raise LockedError(
                 f"a loop on '{other.change}' is already running in {other.worktree} "
-                f"(pid {other.runner.pid}, since {other.started_at:%H:%M:%S} UTC)",
+                f"(pid {other.runner.pid}, since {other.started_at.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
             )

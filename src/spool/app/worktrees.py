@@ -2,33 +2,36 @@
 
 from pathlib import Path
 
-from spool.app.loops import loop_at, matching
+from spool.app.loops import loop_at, matching, no_loop
+from spool.app.reach import Reach, reach_of
 from spool.domain.change import check_id
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.text import one_line
 from spool.errors import Hint, NoWorktree, StateError, UsageError
+from spool.host.git.pointers import top_of
 from spool.host.state.loop_files import read_loop_file
 from spool.host.state.registry import this_machine
 
 
-def locate(name: str | None, path: str | None = None) -> LoopSummary:
-    """Return a loop by its change, its worktree or the current directory."""
+def locate(name: str | None, path: str | None = None, *, everywhere: bool = False) -> LoopSummary:
+    """Return a loop by its change in this repository, its id, its worktree or the current directory."""
     if path is not None:
         return _at(Path(path).resolve(), name)
     if name is None:
         if (found := loop_here()) is None:
             raise UsageError("no loop in this directory", hint=Hint.NAME_WORKTREE_LOOP)
         return found
-    roots = _roots(name)
+    reach = reach_of(everywhere=everywhere)
+    roots = _roots(name, reach)
     if len(roots) > 1:
         listed = "".join(f"\n    {root}" for root in roots)
         raise UsageError(f"'{name}' has loops in more than one worktree:{listed}", hint=Hint.CHOOSE_PATH)
-    return _at(roots[0] if roots else _resolved(name), name)
+    return _at(roots[0] if roots else _resolved(name, reach), name)
 
 
 def loop_here() -> LoopSummary | None:
     """Return the loop of the working tree that contains the current directory, if any."""
-    top = _top(Path.cwd())
+    top = top_of(Path.cwd())
     return _loop_of(top) if top else None
 
 
@@ -45,7 +48,7 @@ def _loop_of(root: Path) -> LoopSummary | None:
 
 
 def _at(start: Path, name: str | None) -> LoopSummary:
-    root = _top(start) or start
+    root = top_of(start) or start
     loop = _loop_of(root)
     if loop is None:
         what = f"on '{one_line(name, 60)}' " if name else ""
@@ -53,30 +56,26 @@ def _at(start: Path, name: str | None) -> LoopSummary:
     return loop
 
 
-def _roots(name: str) -> list[Path]:
-    """Return the worktrees of matching loops: running ones, else the latest; only this repository's, if it has any."""
-    loops = [loop for loop in matching(name, this_machine().runs()) if loop.door is Door.WORKTREE]
-    candidates = [loop for loop in loops if loop.running] or loops[-1:]
-    top = _top(Path.cwd())
-    near = [loop for loop in candidates if top and top in (Path(loop.worktree), Path(loop.project))]
-    roots = list(dict.fromkeys(Path(loop.worktree) for loop in near or candidates))
+def _roots(name: str, reach: Reach) -> list[Path]:
+    """Return the worktrees of matching loops: running ones, else the latest."""
+    loops = [loop for loop in matching(name, this_machine().runs(), reach) if loop.door is Door.WORKTREE]
+    candidates = reach.closest([loop for loop in loops if loop.running] or loops[-1:])
+    roots = list(dict.fromkeys(Path(loop.worktree) for loop in candidates))
     return [root for root in roots if root.is_dir()]
 
 
-def _resolved(name: str) -> Path:
+def _resolved(name: str, reach: Reach) -> Path:
+    from spool.app.change_names import change_meant
     from spool.host.git.checkouts import find_checkout  # runs git
 
+    here = Path(reach.here)
     try:
-        return Path(find_checkout(check_id(name), here=Path.cwd(), projects=known_projects()).path)
-    except NoWorktree as error:
-        raise UsageError(str(error), hint=Hint.START_WORKTREE_LOOP) from None
+        change = change_meant(check_id(name), here=here)
+        return Path(find_checkout(change, here=here, projects=known_projects() if reach.everywhere else None).path)
+    except NoWorktree:
+        raise no_loop(name, this_machine().runs(), reach) from None
 
 
 def known_projects() -> list[Path]:
     """Return the main directories of the projects with registered loops."""
     return [Path(loop.project) for loop in this_machine().runs()]
-
-
-def _top(start: Path) -> Path | None:
-    """Return the working tree that contains a directory, found by its `.git` without running git."""
-    return next((root for root in (start, *start.parents) if (root / ".git").exists()), None)

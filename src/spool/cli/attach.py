@@ -6,36 +6,43 @@ from pathlib import Path
 
 import click
 
-from spool.app.loops import find_loop, is_running
+from spool.app.loops import find_loop, is_running, why_ended
 from spool.app.observers import Observer
+from spool.app.reach import reach_of
 from spool.app.watching import events_of, log_of
+from spool.cli.loop_options import REACH_OPTIONS, together
+from spool.cli.target import complete_loop
 from spool.domain.events import RunEnded
-from spool.domain.loop import DIED, LoopSummary
+from spool.domain.loop import LoopSummary
 from spool.domain.spec import Show
+from spool.domain.text import one_line
+from spool.views import words
 from spool.views.say import copy_out, say
 from spool.views.select import terminal_view
 
 
 @click.command("attach")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
-def attach(name: str, as_json: bool) -> int:
+@together(REACH_OPTIONS)
+def attach(name: str, as_json: bool, path: str | None, everywhere: bool) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
-    ID is an id from `spool ps`, or a change. Exits with the loop's exit code.
+    ID is an id from `spool ps`, or a change of this repository. Exits with the loop's exit code.
     """
-    return attach_to(find_loop(name), as_json=as_json)
+    return attach_to(find_loop(name, reach_of(path, everywhere=everywhere)), as_json=as_json)
 
 
 @click.command("logs")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
-def logs(name: str, follow: bool) -> int:
+@together(REACH_OPTIONS)
+def logs(name: str, follow: bool, path: str | None, everywhere: bool) -> int:
     """Print a loop's output so far.
 
-    ID is an id from `spool ps`, or a change.
+    ID is an id from `spool ps`, or a change of this repository.
     """
-    show_log(find_loop(name), follow=follow)
+    show_log(find_loop(name, reach_of(path, everywhere=everywhere)), follow=follow)
     return 0
 
 
@@ -44,17 +51,19 @@ def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:
     kind, _, session = loop.terminal.partition(":")
     if kind == "tmux" and loop.running and sys.stdout.isatty() and not as_json:
         os.execvp("tmux", ["tmux", "attach-session", "-t", f"={session}"])  # noqa: S606 - no shell is the point
+    _head(loop)
     view = terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False)
     try:
         return _watch(loop, view, follow=True)
     except KeyboardInterrupt:
         if is_running(loop):
-            say(f"Detached; {loop.change} is still running. Stop it with: spool stop {loop.id}", err=True)
+            say(f"Detached; {words.named(loop)} is still running. Stop it with: spool stop {loop.id}", err=True)
         return 0
 
 
 def show_log(loop: LoopSummary, *, follow: bool) -> None:
     """Print a run's log, or replay its journal if it has no log."""
+    _head(loop)
     if loop.log is None:
         from spool.views.lines import PlainView
 
@@ -78,5 +87,10 @@ def _watch(loop: LoopSummary, view: Observer, *, follow: bool) -> int:
         view.close()
     if not follow:
         return 0
-    say(f"{loop.change}: {DIED}", err=True)
+    say(f"{words.named(loop)}: {one_line(why_ended(loop))}", err=True)
     return 1
+
+
+def _head(loop: LoopSummary) -> None:
+    """Say which loop this is, on standard error: standard output has only its output."""
+    say(words.named(loop), err=True)

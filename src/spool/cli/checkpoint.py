@@ -1,12 +1,21 @@
 """`spool checkpoint`: list, show and restore discarded attempts."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from spool.app import checkpoints
 from spool.domain.text import clean, counted, one_line
+from spool.errors import SpoolError
 from spool.views.say import say, say_json, say_text
+
+
+def complete_checkpoint(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a discarded attempt; none on error."""
+    with suppress(SpoolError, OSError):
+        return [one.name for one in checkpoints.list_all()[1] if one.name.startswith(incomplete)]
+    return []
 
 
 @click.group("checkpoint")
@@ -28,20 +37,20 @@ def list_all(as_json: bool) -> None:
     if not saved and not discarded:
         say("No checkpoints and no discarded attempts.")
     for kept in saved:
-        say(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at:%Y-%m-%d %H:%M} UTC)")
+        say(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at.astimezone():%Y-%m-%d %H:%M})")
     for one in discarded:
         say(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 def show(name: str) -> None:
     """Show the files that a discarded attempt changed."""
     say_text(checkpoints.show(name))
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 @click.option("--output", "-o", metavar="FILE", help="Write the exact patch to a file.")
 def diff(name: str, output: str | None) -> None:
     """Print a discarded attempt as a patch, without the control characters in it.
@@ -58,7 +67,7 @@ def diff(name: str, output: str | None) -> None:
 
 
 @checkpoint.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_checkpoint)
 def restore(name: str) -> None:
     """Restore a discarded attempt to the working tree.
 

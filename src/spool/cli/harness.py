@@ -6,11 +6,13 @@ import msgspec
 from spool.app.agents import AgentRow, find_traits, list_agents, try_agent, version_of
 from spool.app.settings import resolve_settings, root_here
 from spool.app.trust import require_trust
-from spool.cli.target import resume_command
+from spool.cli.target import complete_harness, resume_command
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
+from spool.domain.text import one_line
 from spool.views.hints import worded
 from spool.views.say import say, say_json
+from spool.views.tables import room, table
 
 
 @click.group("harness")
@@ -30,7 +32,7 @@ def list_harnesses(as_json: bool) -> None:
 
 
 @harness.command("check")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_harness)
 @click.option("--model", metavar="NAME", help="Model for the agent.")
 def check(name: str, model: str | None) -> int:
     """Run one tiny task with an agent and report any problem.
@@ -53,17 +55,20 @@ def check(name: str, model: str | None) -> int:
 
 
 def _show(rows: list[AgentRow]) -> None:
-    width = max(len(row.name) for row in rows)
-    say(f"{'name':<{width}}  {'version':<28}  supports")
+    cells, notes = [], []
     for row in rows:
         able = [word for word in ("model", "resume", "json", "tokens", "cost") if getattr(row, word)]
         if not row.trusted:
-            shown = f"{'not trusted':<28}  defined by this repository; see: spool trust"
+            version, note = "not trusted", "defined by this repository; see: spool trust"
         elif row.installed:
-            shown = f"{row.version or 'installed':<28}  {', '.join(able)}"
+            version, note = one_line(row.version or "installed", 28), ", ".join(able)
         else:
-            shown = f"{'not installed':<28}  {row.install}"
-        say(f"{row.name:<{width}}  {shown}".rstrip())
+            version, note = "not installed", row.install
+        cells.append((row.name, version))
+        notes.append(note)
+    head = ("name", "version")
+    for line in table(head, cells, width=room(), left=head, notes=notes, noted="supports"):
+        say(line)
 
 
 def _judge(record: IterationRecord, program: str, *, wrote: bool) -> int:

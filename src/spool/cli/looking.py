@@ -24,5 +24,6 @@ def show_or_add_context(door: Door, given: Mapping[str, Any], root: Path, change
         say(f"Cleared the context of {change}.")
     else:
         add_note(state, given["add_context"])
-        say(f"Added to the context of {change}; the next iteration reads it.")
+        clear = f"spool {door} --clear-context --change {change}"
+        say(f"Added to the context of {change}; every later prompt includes it. To remove it: {clear}")
     return 0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spool.cli.options import Duration, option
-from spool.cli.target import complete_change
+from spool.cli.options import Duration, Size, option
+from spool.cli.target import complete_change, complete_harness
 from spool.errors import UsageError
 
 if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")
+_where = option("Worktree")
 _agent = option("Agent")
 _checks = option("Checks")
 _limits = option("Completion and limits")
@@ -31,10 +32,26 @@ TARGET_OPTIONS = (
         "--change", "-c", metavar="ID", shell_complete=complete_change, help="Change id, 2-1, unique prefix or slug."
     ),
     _target("--module", metavar="ID", help="Choose among the changes of this module."),
-    _target("--no-interactive", is_flag=True, help="Never prompt; fail if a value is missing."),
+    _run("--no-interactive", is_flag=True, help="Never ask; fail if a value is missing."),
 )
+LOCATE_OPTIONS = (
+    _where("--path", metavar="DIR", help="Use this worktree instead of finding it by change."),
+    _where("--all-projects", "everywhere", is_flag=True, help="Find the change in other projects too."),
+)
+REACH_OPTIONS = (
+    _where("--path", metavar="DIR", help="Mean the repository around this directory."),
+    _where("--all-projects", "everywhere", is_flag=True, help="Mean the loops of other projects too."),
+)
+
+
+def harness_option(default: str) -> _Decorator[Any]:
+    """Return `--harness`, with the default that the command has."""
+    text = f"Agent to run; see `spool harness list`.  [default: {default}, unless configured]"
+    return _agent("--harness", metavar="NAME", shell_complete=complete_harness, help=text)
+
+
 AGENT_OPTIONS = (
-    _agent("--harness", metavar="NAME", help="Agent to run; see `spool harness list` and `spool config`."),
+    harness_option("opencode"),
     _agent("--model", metavar="NAME", help="Model for the agent."),
     _agent(
         "--allow-all",
@@ -83,7 +100,7 @@ GATE_OPTIONS = (
     _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
 VERIFY_OPTIONS = (_VERIFY, _BUILT_IN, *_POLICY)
-TIME_OPTIONS = (
+AGENT_LIMIT_OPTIONS = (
     _limits(
         "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
     ),
@@ -92,15 +109,23 @@ TIME_OPTIONS = (
         type=Duration(),
         help="Stop an agent that is silent this long; 0 disables.  [default: 30m]",
     ),
+    _limits(
+        "--agent-memory",
+        type=Size(),
+        help="Stop an agent that uses more memory than this, like 4G; 0 disables.  [default: 0]",
+    ),
 )
 START_OPTIONS = (
-    _limits("--command-timeout", type=Duration(), help="Time limit for git and openspec commands.  [default: 30s]"),
+    _run("--command-timeout", type=Duration(), help="Time limit for git and openspec commands.  [default: 30s]"),
     _run("--fresh", is_flag=True, help="Set earlier history aside and start at iteration 1."),
     _run("--detach", "-d", is_flag=True, help="Run in the background."),
 )
+INCLUDE_DIRTY = _run(
+    "--include-dirty", is_flag=True, default=None, help="Start on uncommitted changes, and commit them as well."
+)
 LOOK_OPTIONS = (
     _look("--status", is_flag=True, help="Show the loop's status and recent iterations."),
-    _look("--add-context", metavar="TEXT", help="Add a note to all later prompts."),
+    _look("--add-context", metavar="TEXT", help="Add a note to all later prompts, until it is cleared."),
     _look("--clear-context", is_flag=True, help="Remove all notes."),
 )
 OUTPUT_OPTIONS = (

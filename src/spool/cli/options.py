@@ -5,8 +5,24 @@ from typing import Any, TypeVar
 
 import click
 
-EXIT_CODES = "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 130 interrupted."
+EXIT_CODES = (
+    "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 5 done but commits failed, "
+    "130 interrupted."
+)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_HEADINGS = (
+    "Input",
+    "Worktree",
+    "Agent",
+    "Completion and limits",
+    "Checks",
+    "Run",
+    "Terminal",
+    "Output",
+    "Status and context (start no loop)",
+    "Help",
+)
+"""The headings of the help, in order."""
 
 
 class GroupedOption(click.Option):
@@ -31,7 +47,8 @@ class GroupedCommand(click.Command):
             row = param.get_help_record(ctx)
             if isinstance(param, click.Option) and row is not None:
                 groups.setdefault(getattr(param, "group", "Help"), []).append(row)
-        for name, rows in groups.items():
+        for name in sorted(groups, key=_HEADINGS.index):
+            rows = groups[name]
             with formatter.section(name):
                 formatter.write_dl(rows)
 
@@ -40,8 +57,14 @@ class GroupedCommand(click.Command):
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
-                    formatter.write(f"  {example}\n")
+                    formatter.write(f"  {_as_typed(example, ctx)}\n")
         super().format_epilog(ctx, formatter)
+
+
+def _as_typed(example: str, ctx: click.Context) -> str:
+    """Return an example with the command's name as it was typed: `spool loop` for `spool ralph`."""
+    own = f"{ctx.command_path.partition(' ')[0]} {ctx.command.name} "
+    return f"{ctx.command_path} {example.removeprefix(own)}" if example.startswith(own) else example
 
 
 class Duration(click.ParamType[float]):
@@ -55,6 +78,21 @@ class Duration(click.ParamType[float]):
 
         try:
             return seconds(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Size(click.ParamType[int]):
+    """Bytes, or `512M`, `4G`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse a size into bytes."""
+        from spool.domain.sizes import size
+
+        try:
+            return size(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

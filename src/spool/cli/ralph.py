@@ -40,8 +40,9 @@ _EXAMPLES = (
 @_limits("--fail-fast", is_flag=True, default=None, help="Stop at the first failed iteration.")
 @_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
 @STALL_OPTION
-@shared.together(BUDGET_OPTIONS, shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
+@shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@shared.INCLUDE_DIRTY
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     """Run an agent on a change in a loop until it promises completion.
@@ -56,6 +57,9 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
         return show_or_add_context(Door.RALPH, given, project.root, change_id)
     user_prompt = _user_prompt(prompt, given["prompt_file"])
     project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
+    if shared.may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
+        return 0
+
     from spool.cli.starting import start
     from spool.cli.trust import settings_to_start
 
@@ -63,6 +67,23 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     spec = shared.spec_of(Door.RALPH, project.root, change_id, settings, given)
     again = resume_command(change_id if given["change"] is None else None)
     return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])
+
+
+def _wants_more(root: Path, change: str) -> bool:
+    """Ask before another iteration is spent on a change that is done."""
+    from spool.app.loops import loop_at
+    from spool.domain.verdict import Status
+
+    loop = loop_at(root, Door.RALPH, change)
+    if loop is None or loop.status is not Status.DONE:
+        return True
+    import questionary
+
+    question = f"{change} is done. Run another iteration?"
+    answer = questionary.confirm(question, default=False).ask()
+    if answer is None:
+        raise click.Abort
+    return bool(answer)
 
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:

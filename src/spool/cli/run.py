@@ -11,8 +11,7 @@ from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
-from spool.domain.text import one_line
-from spool.domain.verdict import Status
+from spool.domain.settings import Settings
 from spool.errors import UsageError
 
 _limits = option("Completion and limits")
@@ -21,7 +20,7 @@ _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
-    "spool run --status -c add-auth",
+    "spool run add-auth --status",
 )
 
 
@@ -29,18 +28,21 @@ _EXAMPLES = (
     "run",
     cls=GroupedCommand,
     examples=_EXAMPLES,
-    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 out of budget, 130 interrupted.",
+    epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
+    "5 done but commits failed, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@shared.together(BUDGET_OPTIONS, shared.TIME_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
+@shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
     "--on-resume",
     type=click.Choice(["revert", "keep"]),
-    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  [default: revert]",
+    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  "
+    "[default: revert; if the tree was edited since, ask, else keep]",
 )
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
+@shared.INCLUDE_DIRTY
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
 def run(change_id: str | None, **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
@@ -59,29 +61,29 @@ def run(change_id: str | None, **given: Any) -> int:
     from spool.cli.trust import settings_to_start
 
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
-    if given["on_resume"] is None and shared.may_prompt(given):
-        answer = ask_how_to_resume(project.root, found)
-        settings = msgspec.structs.replace(settings, on_resume=answer or settings.on_resume)
+    answer = given["on_resume"] or ""
+    if not answer and not given["fresh"] and shared.may_prompt(given):
+        answer = ask_how_to_resume(project.root, found, settings)
 
     spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
-    return start(msgspec.structs.replace(spec, again=again), detach=given["detach"])
+    return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
 
 
-def ask_how_to_resume(root: Path, change: str) -> str | None:
-    """Ask how to resume a story that an earlier run left unfinished; return None if there is none."""
-    from spool.app.loops import loop_at
+def ask_how_to_resume(root: Path, change: str, settings: Settings) -> str:
+    """Ask how to resume a story if the tree was edited since an earlier run left it; return an empty text if not."""
+    from spool.app.resuming import edited_since
 
-    loop = loop_at(root, Door.RUN, change)
-    if loop is None or loop.story is None or loop.running or loop.status is Status.DONE:
-        return None
+    left = edited_since(root, change, settings)
+    if left is None:
+        return ""
     import questionary
 
     answer = questionary.select(
-        f"An earlier run ended in story {one_line(f'{loop.story.id}, {loop.story.title}')}. Continue",
+        f"The tree is not as the last run left it in {left.label} (changed: {left.shown}). Continue",
         choices=[
-            questionary.Choice("from its checkpoint; later changes are saved", value="revert"),
             questionary.Choice("from the working tree as it is now", value="keep"),
+            questionary.Choice("from the story's checkpoint; all later changes, yours too, are saved", value="revert"),
         ],
     ).ask()
     if answer is None:

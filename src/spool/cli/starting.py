@@ -4,6 +4,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from spool.app.build import find_harness, require_file
+from spool.app.dirty import refuse_dirty_now
 from spool.app.launch import in_background
 from spool.app.loops import loop_at
 from spool.app.runner import run
@@ -11,6 +13,7 @@ from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
 from spool.views.continuing import continue_command, continue_hint
+from spool.views.hints import next_command
 from spool.views.say import say
 from spool.views.select import observers_of
 
@@ -19,6 +22,8 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
     """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
+    require_file(find_harness(spec.settings), Path(spec.root))
+    refuse_dirty_now(spec)
     _report_started(in_background(spec).wait())
     return 0
 
@@ -29,6 +34,9 @@ def run_here(spec: LoopSpec) -> int:
     if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
         with suppress(OSError):  # the terminal may be gone
             say("Stopped. Continue with:", f"  {spec.again}", err=True)
+    elif finish.hint:
+        with suppress(OSError):
+            say(f"Next: {next_command(finish.hint, spec.again)}", err=True)
     elif finish.limit and spec.again and (loop := loop_at(Path(spec.root), spec.door, spec.change)):
         hint = continue_hint(loop)
         with suppress(OSError):

@@ -6,41 +6,59 @@ import click
 
 from spool.app import control
 from spool.app.loops import find_loop, with_runner
+from spool.app.reach import reach_of
+from spool.cli.loop_options import REACH_OPTIONS, together
+from spool.cli.target import complete_loop
 from spool.domain.loop import LoopSummary
-from spool.domain.text import one_line
+from spool.domain.text import counted, one_line
 from spool.errors import UsageError
+from spool.views import words
 from spool.views.say import say
+
+_STOP = "spool stop"
 
 
 @click.command("stop")
-@click.argument("names", metavar="[ID]...", nargs=-1)
-@click.option("--all", "-a", "everything", is_flag=True, help="Stop all your loops on this machine.")
-def stop(names: tuple[str, ...], everything: bool) -> int:
+@click.argument("names", metavar="[ID]...", nargs=-1, shell_complete=complete_loop)
+@click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops of this repository.")
+@together(REACH_OPTIONS)
+def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop loops and wait until their agents have exited.
 
-    ID is an id from `spool ps`, or a change. Stopping a loop that has already ended succeeds.
+    ID is an id from `spool ps`, or a change of this repository; --all-projects alone stops all loops on this machine.
+    Stopping a loop that has already ended succeeds.
     """
-    if bool(names) == everything:
+    if bool(names) == (every_one or (everywhere and not names)):
         raise UsageError("name a loop to stop, or use --all", hint="spool ps lists them")
-    if everything:
-        return stop_all(with_runner())
-    found = {loop.run_id: loop for loop in map(find_loop, names)}
-    return stop_all(list(found.values()))
+    if not names:
+        return stop_all(within_reach(path, everywhere=everywhere), by=_STOP)
+    reach = reach_of(path, everywhere=everywhere)
+    found = {loop.run_id: loop for loop in (find_loop(name, reach) for name in names)}
+    return stop_all(list(found.values()), by=_STOP)
 
 
-def stop_all(loops: Sequence[LoopSummary]) -> int:
+def within_reach(path: str | None = None, *, everywhere: bool) -> list[LoopSummary]:
+    """Return the loops to stop, and say how many run in other projects."""
+    reach, alive = reach_of(path, everywhere=everywhere), with_runner()
+    meant = [loop for loop in alive if reach.holds(loop)]
+    if others := [loop for loop in alive if loop.running and not reach.holds(loop)]:
+        say(f"In other projects: {counted(len(others), 'loop')}; --all-projects stops them too.", err=True)
+    return meant
+
+
+def stop_all(loops: Sequence[LoopSummary], *, by: str) -> int:
     """Stop these loops, report each, and return the exit code."""
     if not loops:
         say("No loop is running.")
         return 0
-    gone = control.stop_all(loops)
+    gone = control.stop_all(loops, by=by)
     for loop, ended in zip(loops, gone, strict=True):
         _report(loop, ended=ended)
     return 0 if all(gone) else 1
 
 
 def _report(loop: LoopSummary, *, ended: bool) -> None:
-    name = f"{one_line(loop.change, 120)} ({loop.id})"
+    name = words.named(loop)
     if not ended:
         say(f"cannot stop {name}: pid {loop.runner.pid} is still alive", err=True)
     elif loop.running:

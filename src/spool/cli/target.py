@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,29 @@ def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str)
         return [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
     except (SpoolError, OSError):
         return []
+
+
+def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for an agent; none on error."""
+    from spool.app.settings import resolve_settings, root_here
+    from spool.harness import registry
+
+    with suppress(SpoolError, OSError):
+        tables = resolve_settings(root_here(), {}).settings.harnesses
+        return [name for name in registry.names(tables) if name.startswith(incomplete)]
+    return []
+
+
+def complete_loop(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a loop: the changes of this repository's loops and all ids; none on error."""
+    from spool.app.loops import known
+    from spool.app.reach import reach_of
+
+    with suppress(SpoolError, OSError):
+        reach, loops = reach_of(), known()
+        names = [loop.change for loop in loops if reach.holds(loop)] + [loop.id for loop in loops]
+        return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    return []
 
 
 def resume_command(picked: str | None = None) -> str:

@@ -57,7 +57,7 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
         from spool.app.client import Client
         from spool.tui.app import SpoolApp
 
-        client = Client(project, settings, fresh=bool(given.get("fresh")))
+        client = Client(project, settings, fresh=bool(given.get("fresh")), on_resume=str(given.get("on_resume") or ""))
         return _run(SpoolApp(client, change=change, colour="NO_COLOR" not in os.environ))
 
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from spool.domain.change import is_id
+
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     """A working tree of a repository."""
@@ -16,6 +18,12 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 def branches_for(change_id: str) -> tuple[str, ...]:
     """Return the possible branches of a change, the usual one first."""
     return f"change/{change_id}", change_id, f"feature/{change_id}"
+
+
+def id_of(branch: str) -> str:
+    """Return the change of a branch by its name; empty for a branch that does not name one."""
+    prefix, _, change_id = branch.partition("/")
+    return change_id if prefix in ("change", "feature") and is_id(change_id) else ""
 
 
 def folders_for(change_id: str, repository: str) -> tuple[str, ...]:

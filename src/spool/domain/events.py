@@ -86,6 +86,16 @@ class Reverted(_Event, frozen=True, kw_only=True, tag="Reverted"):
     """Whether an earlier run left the tree; a person may have edited it since."""
 
 
+class TreeKept(_Event, frozen=True, kw_only=True, tag="TreeKept"):
+    """A story continues from the working tree as an earlier run, or a person, left it."""
+
+    story_id: str
+    saved_as: str
+    """The name under which the story's earlier checkpoint can be restored."""
+    edited: bool = False
+    """Whether the tree is not known to be the one that the earlier run left."""
+
+
 class CheckpointDropped(_Event, frozen=True, kw_only=True, tag="CheckpointDropped"):
     """A checkpoint is no longer needed."""
 
@@ -198,6 +208,7 @@ Event = (
     | StoryDone
     | CheckpointSaved
     | Reverted
+    | TreeKept
     | CheckpointDropped
     | Retrying
     | IterationEnded

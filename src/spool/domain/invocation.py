@@ -29,6 +29,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it acts on its prompt; a script does not."""
     question_tool: str = ""
     """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
+    requires: str = ""
+    """A file without which it cannot run, relative to the working directory."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
 

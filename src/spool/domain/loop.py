@@ -84,6 +84,11 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    failed_commits: int = 0
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit, for the next prompt."""
+    fingerprint: str = ""
+    """That of the tree at the end of the run, by which the next run knows a person's edits."""
     seen: tuple[str, ...] = ()
     """Hashes of recent trees; a tree that comes back is no progress."""
     base: str = ""

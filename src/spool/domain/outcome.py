@@ -7,6 +7,7 @@ import msgspec
 
 from spool.domain.budget import Exceeded
 from spool.domain.promise import Claim, PromiseReading
+from spool.domain.sizes import sized
 from spool.domain.stream import ErrorKind, Failure, Usage
 from spool.domain.text import one_line
 from spool.errors import Hint
@@ -25,6 +26,7 @@ class OutcomeKind(StrEnum):
     PERMISSION_DENIED = "permission denied"
     INTERRUPTED = "interrupted"
     OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
     OVER_BUDGET = "over budget"
 
 
@@ -35,6 +37,7 @@ class StopCause(StrEnum):
     WALL = "wall"
     IDLE = "idle"
     OUTPUT = "output"
+    MEMORY = "memory"
     PROMISED = "promised"
     BUDGET = "budget"
 
@@ -47,12 +50,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stopped: StopCause | None = None
     stopped_by: str = ""
     """The source of a person's request."""
+    memory_limit: int = 0
     exceeded: Exceeded | None = None
     """The budget that was used up while the agent ran, if it was stopped for that."""
     failure: Failure | None = None
     rate_limited_retry_s: float | None = None
     """Set if the agent was waiting for a rate limit when it ended."""
     denied: tuple[str, ...] = ()
+    allow_all: bool = False
+    """Whether all tools were allowed, as far as that is ours to say."""
     changed_files: int | None = None
     usage: Usage = Usage()
     session: str = ""
@@ -80,6 +86,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     note: str = ""
     refused: Refusal | None = None
+    hopeless: bool = False
+    """Whether only a person can mend it: the next iteration would end the same."""
     exceeded: Exceeded | None = None
 
     @property
@@ -94,6 +102,7 @@ _ERRORS = {
     OutcomeKind.IDLE,
     OutcomeKind.PERMISSION_DENIED,
     OutcomeKind.OUTPUT_LIMIT,
+    OutcomeKind.MEMORY_LIMIT,
 }
 
 _STOPPED = {
@@ -101,6 +110,7 @@ _STOPPED = {
     StopCause.WALL: (OutcomeKind.TIMEOUT, "ran longer than the iteration timeout"),
     StopCause.IDLE: (OutcomeKind.IDLE, "printed nothing for the idle timeout"),
     StopCause.OUTPUT: (OutcomeKind.OUTPUT_LIMIT, "printed more than the output limit"),
+    StopCause.MEMORY: (OutcomeKind.MEMORY_LIMIT, "used more than the memory limit"),
 }
 
 
@@ -119,7 +129,9 @@ def classify(facts: Facts) -> Outcome:
     if facts.stopped in _STOPPED:
         kind, reason = _STOPPED[facts.stopped]
         if facts.stopped is StopCause.PERSON and facts.stopped_by:
-            reason = f"stopped by {facts.stopped_by}"
+            reason = stopped_words(facts.stopped_by)
+        if facts.stopped is StopCause.MEMORY:
+            reason = f"used more than {sized(facts.memory_limit)} of memory"
         return Outcome(kind=kind, reason=reason, exit_code=facts.exit_code)
     if facts.failure is not None and facts.failure.error is ErrorKind.RATE_LIMIT:
         return _rate_limited(facts, facts.failure)
@@ -129,6 +141,7 @@ def classify(facts: Facts) -> Outcome:
             reason=f"was denied {_listed(facts.denied)}",
             exit_code=facts.exit_code,
             note=Hint.ALLOW_ALL,
+            hopeless=not facts.allow_all,
         )
     if facts.failure is not None:
         return Outcome(
@@ -136,8 +149,14 @@ def classify(facts: Facts) -> Outcome:
             reason=one_line(facts.failure.message, 400),
             exit_code=facts.exit_code,
             note=facts.failure.hint,
+            hopeless=facts.failure.error in (ErrorKind.AUTH, ErrorKind.CONFIG),
         )
     return _judge_promise(facts)
+
+
+def stopped_words(by: str) -> str:
+    """Describe a stop: `stopped with q`, `stopped by Ctrl-C`."""
+    return f"stopped with {by}" if by == "q" else f"stopped by {by}"
 
 
 def _judge_promise(facts: Facts) -> Outcome:

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum, auto
 
 from spool.domain import events
+from spool.domain.gates.values import Proof
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord
 from spool.domain.story import StoryList
@@ -56,10 +57,15 @@ class StoryView:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     files: set[str] = field(default_factory=set)
+    """The files that its attempts changed, without those that were reverted."""
+    at_checkpoint: frozenset[str] = frozenset()
+    """The changed files that its checkpoint has, and a revert keeps."""
     seen: int = 0
     """The number of its events."""
     since: str = ""
     """The tree of its checkpoint."""
+    proof: Proof | None = None
+    """What the gates said when they accepted it."""
     until: str = ""
     """The tree of the next story's checkpoint, once saved."""
 
@@ -67,6 +73,11 @@ class StoryView:
         """Return the time spent on it in seconds, including a running attempt."""
         runs = bool(self.attempts) and not self.attempts[-1].outcome
         return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
+
+    @property
+    def tries(self) -> int:
+        """The number of its attempts; a wait for a rate limit is none."""
+        return sum(one.outcome != OutcomeKind.RATE_LIMITED for one in self.attempts)
 
     @property
     def iteration(self) -> int | None:
@@ -103,6 +114,8 @@ class LoopProgress:
         self.ended: events.RunEnded | None = None
         self.error: events.Error | None = None
         self.waiting: events.Waiting | None = None
+        self.checking: events.GateStarted | None = None
+        self.complete: events.Complete | None = None
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
         self.charted: deque[Spent] = deque(maxlen=_CHARTED)
@@ -124,7 +137,12 @@ class LoopProgress:
     @property
     def completed(self) -> int:
         """The number of finished stories."""
-        return sum(story.mark is Mark.DONE for story in self.stories.values())
+        return sum(story.mark is Mark.DONE for story in self.shown.values())
+
+    @property
+    def shown(self) -> dict[str, StoryView]:
+        """The stories, without the place of events that came before the first one."""
+        return {name: one for name, one in self.stories.items() if name != WHOLE} or self.stories
 
     def know(self, stories: StoryList) -> bool:
         """Update the list of stories, in order; return whether it changed."""
@@ -159,12 +177,22 @@ class LoopProgress:
                 self._enter(event)
             case events.CheckpointSaved():
                 self._save(event)
+            case events.Reverted():
+                story = self._named(event.story_id, "")
+                story.files = set(story.at_checkpoint)
             case events.StoryDone():
-                self._named(event.story_id, event.title).mark = Mark.DONE
+                story = self._named(event.story_id, event.title)
+                story.mark, story.proof = Mark.DONE, event.proof
             case events.IterationEnded():
                 self._end_iteration(event.record)
             case events.Waiting():
                 self.waiting = event
+            case events.GateStarted():
+                self.checking = event
+            case events.GateEnded():
+                self.checking = None
+            case events.Complete():
+                self.complete = event
             case events.Warned():
                 self.warnings.append(event)
             case events.StopRequested():
@@ -186,7 +214,7 @@ class LoopProgress:
         if self._heard_at is not None:  # a killed run ended with its last event
             self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
-        self.ended = self.error = self.waiting = None
+        self.ended = self.error = self.waiting = self.checking = self.complete = None
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is Mark.FAILED:
@@ -209,6 +237,7 @@ class LoopProgress:
                 story.until = event.tree
         story = self._named(event.story_id, "")
         story.since, story.until = event.tree, ""
+        story.at_checkpoint = frozenset(story.files)
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()
@@ -216,8 +245,9 @@ class LoopProgress:
         if attempt is None:
             attempt = Attempt(record.iteration, record.attempt or 1)
             story.attempts.append(attempt)
-        attempt.outcome = str(record.outcome)
-        attempt.reason, attempt.note = record.reason, record.note
+        rejected = record.rejected
+        attempt.outcome = "refused" if rejected else str(record.outcome)
+        attempt.reason, attempt.note = rejected.why if rejected else record.reason, record.note
         attempt.seconds = record.duration_s
         story.seconds += record.duration_s
         story.usage += record.usage
@@ -229,7 +259,7 @@ class LoopProgress:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
-        self.ended, self.ended_at, self.waiting = event, event.at, None
+        self.ended, self.ended_at, self.waiting, self.checking = event, event.at, None, None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not Mark.DONE:
@@ -242,7 +272,7 @@ class LoopProgress:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at, self.waiting = at or self._heard_at, None
+        self.ended_at, self.waiting, self.checking = at or self._heard_at, None, None
         for story in self.stories.values():
             story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
             if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:

@@ -29,6 +29,8 @@ class RalphPrompt(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     refusal: str = ""
     """Why the agent's last promise did not count."""
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit."""
     idle: int = 0
     """Iterations without progress, if one more ends the loop."""
     checks: str = ""
@@ -60,6 +62,8 @@ class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: str = ""
     refusal: str = ""
     """Why the agent's last COMPLETE did not count."""
+    uncommitted: str = ""
+    """What a hook said when it refused the last commit."""
     checks: str = ""
     """What Spool runs itself when the story is claimed."""
     question_tool: str = ""
@@ -72,6 +76,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section(CONTEXT_HEADING, parts.context),
         _failure_section(parts.last_failure),
         _refusal_section(parts.refusal),
+        _uncommitted_section(parts.uncommitted),
         _story_section(parts),
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
@@ -119,6 +124,14 @@ def _refusal_section(refusal: str) -> str:
     return _section("## Your last promise was refused", f"{refusal}\n\n{how}")
 
 
+def _uncommitted_section(said: str) -> str:
+    """Quote the hook that refused the last commit."""
+    if not said:
+        return ""
+    how = "The work is still in the tree. Correct what the hook complains about; Spool commits again afterwards."
+    return _section("## A git hook refused to commit your last work", f"{quoted(said)}\n\n{how}")
+
+
 def _stall_section(idle: int) -> str:
     """Ask for another approach before the loop ends for lack of progress."""
     if not idle:
@@ -149,6 +162,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         preamble(parts),
         _section(CONTEXT_HEADING, parts.context),
         _refusal_section(parts.refusal),
+        _uncommitted_section(parts.uncommitted),
         _stall_section(parts.idle),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _tasks_section(parts.change),

@@ -12,6 +12,7 @@ from spool.domain.durations import seconds
 from spool.domain.gates.configured import joined, read_gates
 from spool.domain.gates.values import GateSpec
 from spool.domain.prices import Price
+from spool.domain.sizes import size
 from spool.domain.text import one_line
 from spool.errors import Hint, UsageError
 
@@ -52,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fail_fast: bool = False
     auto_commit: Trusted[bool] = False
     """Whether to commit each iteration; that runs git's hooks."""
+    include_dirty: bool = False
+    """Whether a loop that commits may start on uncommitted changes, and commit them."""
     stream: bool = True
     max_retries: int = 3
     on_resume: Literal["revert", "keep"] = "revert"
@@ -65,6 +68,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_limit_pause: float = 30.0
     promise_grace: float = 20.0
     output_limit_mb: int = 4_096
+    isolate_processes: bool = False
+    """Whether agents run in a pid namespace (Linux): none of their processes outlives a run that is killed."""
+    agent_memory: int = 0
+    """Memory in bytes that an agent and its descendants may use together, also written `4G`."""
     terminal: Trusted[str | tuple[str, ...]] = ""
     """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
@@ -118,6 +125,7 @@ OWN = tuple(name for name, guard in GUARDS.items() if guard is Guard.OWN)
 _TYPES = {name: get_args(hint)[0] if name in GUARDS else hint for name, hint in _HINTS.items()}
 _DEFAULTS = Settings()
 DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration"))}
+SIZES = {"agent_memory"}
 NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 
 
@@ -194,6 +202,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return read_gates(raw)
         if name in DURATIONS:
             return seconds(raw)
+        if name in SIZES:
+            return size(raw)
         if _TYPES[name] is bool:
             return _switch(raw)
         if raw is not None and _TYPES[name] in (int, int | None):

@@ -46,6 +46,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The terminal of the run, if not the one that started it."""
     log: str = ""
     """The file for the output."""
+    on_resume: str = ""
+    """A person's decision on the tree that an earlier run left, `revert` or `keep`; empty if nobody was asked."""
     again: str = ""
     """The command line that continues the loop."""
     no_gates: bool = False
@@ -85,6 +87,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
                 return Limits(
                     max_iterations=None,
                     error_threshold=0,
+                    ends_hopeless=bool(settings.error_threshold),
                     rate_limit_pause_s=settings.rate_limit_pause,
                     **_budgets(settings),
                 )
@@ -118,6 +121,7 @@ def _limits(settings: Settings) -> Limits:
         min_iterations=settings.min_iterations,
         max_iterations=settings.max_iterations or None,
         error_threshold=settings.error_threshold,
+        ends_hopeless=bool(settings.error_threshold),
         error_pause_s=settings.error_pause,
         rate_limit_pause_s=settings.rate_limit_pause,
         fail_fast=settings.fail_fast,

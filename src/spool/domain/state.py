@@ -7,7 +7,7 @@ import msgspec
 
 from spool.domain.budget import Exceeded, Limit
 from spool.domain.carried import carried
-from spool.domain.gates.values import GateResult, Proof
+from spool.domain.gates.values import GateResult, Proof, refusal
 from spool.domain.loop import SCHEMA, LoopSummary, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
@@ -60,6 +60,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     resets_at: float | None = None
     """When a rate limit ends, if the agent reported it."""
     completion_found: bool = False
+    hopeless: bool = False
+    """Whether only a person can mend what went wrong."""
     refused: Refusal | None = None
     """The promise in the agent's last message that did not count."""
     vetoes: tuple[Veto, ...] = ()
@@ -107,6 +109,11 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
             deletions=self.deletions,
             trees=self.trees,
         )
+
+    @property
+    def rejected(self) -> GateResult | None:
+        """The gate that refused the agent's claim of completion, if one did."""
+        return refusal(self.gates) if self.outcome is OutcomeKind.COMPLETED else None
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""
@@ -179,7 +186,7 @@ def _starting(earlier: LoopState | None) -> PlanState:
     Gates still measure from where the loop began, and what they refused is still refused.
     """
     if earlier is None or earlier.status is Status.DONE:
-        return PlanState()
+        return PlanState(fingerprint=earlier.memory.fingerprint if earlier else "")
     memory = earlier.memory
     return PlanState(
         base=memory.base,
@@ -187,6 +194,7 @@ def _starting(earlier: LoopState | None) -> PlanState:
         leavings=memory.leavings,
         unaccepted=memory.unaccepted,
         refusal=memory.refusal,
+        fingerprint=memory.fingerprint,
     )
 
 

@@ -12,6 +12,7 @@ from spool.domain.pacing import error_pause_s, rate_limit_wait_s
 from spool.domain.promise import Claim
 from spool.domain.stream import Usage
 from spool.domain.text import counted, quoted
+from spool.errors import Hint
 
 
 class Status(StrEnum):
@@ -31,6 +32,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     EXHAUSTED = 3
     STUCK = 4
+    UNCOMMITTED = 5
     INTERRUPTED = 130
 
 
@@ -44,6 +46,8 @@ class Limits(Budgets, frozen=True, kw_only=True):
     rate_limit_pause_s: float = 30.0
     """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
     fail_fast: bool = False
+    ends_hopeless: bool = True
+    """Whether an error that only a person can mend ends the loop at once."""
     stall: int = 0
     """Consecutive iterations without progress; 0 disables this limit."""
 
@@ -77,6 +81,16 @@ class Finish(msgspec.Struct, frozen=True):
     exit_code: ExitCode
     limit: Limit | None = None
     """The limit that ended it, if raising it lets the loop continue."""
+    hint: str = ""
+    """The next step: a value of `errors.Hint`, or text."""
+
+
+def with_failed_commits(finish: Finish, failed: int) -> Finish:
+    """Return the end of a loop that is done but could not commit all of its work."""
+    if finish.status is not Status.DONE or not failed:
+        return finish
+    reason = f"{finish.reason}, but {counted(failed, 'commit')} failed"
+    return Finish(finish.status, reason, ExitCode.UNCOMMITTED)
 
 
 class NextStory(msgspec.Struct, frozen=True):
@@ -157,6 +171,8 @@ def judge_prompt(
         return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
     if done and tally.run_iterations >= limits.min_iterations:
         return finished
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
         reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
@@ -192,6 +208,8 @@ def judge_story(
     claimed = outcome.kind is OutcomeKind.COMPLETED
     if claimed and refused is None:
         return NextStory()
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
     because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
@@ -246,6 +264,10 @@ def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter:
         base_s=limits.rate_limit_pause_s,
     )
     return Wait(seconds, outcome.reason)
+
+
+def _hopeless(outcome: Outcome) -> Finish:
+    return Finish(Status.STUCK, _words(outcome), ExitCode.STUCK, hint=outcome.note or Hint.RUN_AGENT)
 
 
 def _words(outcome: Outcome) -> str:

@@ -36,12 +36,13 @@ _READ_TURN = 8 << 20
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's limits on time and output."""
+    """An agent's limits on time, output and memory."""
 
     iteration_s: float | None = 7_200.0
     idle_s: float | None = 1_800.0
     promise_grace_s: float = 20.0
     output_bytes: int = 4 << 30
+    memory_bytes: int = 0
 
 
 class Transcript:
@@ -236,6 +237,7 @@ async def iterate(
         resets_at=outcome.resets_at,
         completion_found=outcome.kind is OutcomeKind.COMPLETED,
         refused=outcome.refused,
+        hopeless=outcome.hopeless,
         exceeded=outcome.exceeded,
         vetoes=facts.reading.vetoes,
         changed_files=changes.count if changes else None,
@@ -273,6 +275,7 @@ async def _run_agent(
     request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, report: Callable[[StreamEvent], None]
 ) -> Facts:
     agents, clock, iteration = ports.agents, ports.clock, request.begun.iteration
+    limit = request.patience.memory_bytes
     reader = PromiseReader(request.promise, prompt=request.prompt)
     transcript = Transcript(harness.decoder(), reader, report, allow_all=request.allow_all, price=request.price)
     invocation = harness.invoke(
@@ -289,7 +292,9 @@ async def _run_agent(
     started = clock.monotonic()
     wake = asyncio.Event()
     with stop.waking(wake.set):
-        async with agents.start(invocation, iteration=iteration, prompt=request.prompt, wake=wake.set) as agent:
+        async with agents.start(
+            invocation, iteration=iteration, prompt=request.prompt, memory_limit=limit, wake=wake.set
+        ) as agent:
             watch = Watch(request.patience, clock)
             budget = BudgetWatch(request.exceeded)
             stopped = await _follow(agent, transcript, watch, budget, stop, wake)
@@ -304,10 +309,12 @@ async def _run_agent(
                 reading=reader.finish(),
                 stopped=stopped,
                 stopped_by=stop.by,
+                memory_limit=limit,
                 exceeded=budget.found if stopped is StopCause.BUDGET else None,
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),
+                allow_all=request.allow_all,
                 usage=transcript.usage,
                 session=transcript.session,
                 stderr_tail=_last_line(stderr),
@@ -339,19 +346,24 @@ async def _follow(
             agent.kill()
         if not agent.exited:
             await _nap(wake)
+    if stopped is None and agent.over_memory:  # the kernel was faster
+        transcript.disbelieve("made by an agent that ran out of memory")
+        stopped = StopCause.MEMORY
     return stopped
 
 
 def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, budget: BudgetWatch, stop: Stop) -> StopCause | None:
     promised = watch.quiet and transcript.promised
     cause = StopCause.PERSON if stop.requested else watch.verdict(promised=promised, printed=agent.bytes_seen)
+    if cause is None and agent.over_memory:
+        cause = StopCause.MEMORY
     cause = cause or budget.verdict(transcript)
     if cause is None:
         return None
     # claude, when stopped in the middle of a tool call, promised COMPLETE in 7 of 8 runs.
     if cause is not StopCause.PROMISED:
         transcript.disbelieve("made after the agent was told to stop")
-    agent.stop()
+    agent.kill() if cause is StopCause.MEMORY else agent.stop()
     return cause
 
 

@@ -4,6 +4,7 @@ Facts, decision and effect are separate: `iteration` gathers facts, `domain.outc
 and this module acts on the verdict. Work on the tree is saved as due before it is done.
 """
 
+import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import msgspec
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.gates.values import refusal
 from spool.domain.loop import Due, Phase, PlanState, merged
-from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
@@ -34,12 +35,13 @@ from spool.domain.verdict import (
     Wait,
     advance,
     out_of_budget,
+    with_failed_commits,
 )
 from spool.engine.account import Account
 from spool.engine.gatekeeper import Gatekeeper, Verified
 from spool.engine.gates import run_gates
 from spool.engine.iteration import IterationRequest, Patience, iterate
-from spool.engine.plan import Findings, Place, Plan
+from spool.engine.plan import Findings, Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
@@ -47,6 +49,8 @@ from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
 _WAIT_SLICE_S = 30.0
+_RECORD_S = 3.0
+"""Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +119,7 @@ class Loop:
         with self._stop.waking(self._report_stop):
             try:
                 finish = self._plan.conclude(await self._iterate())
+                finish = with_failed_commits(finish, self._state.memory.failed_commits)
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED)
@@ -139,7 +144,8 @@ class Loop:
             return done
         while not self._stop.requested:
             try:
-                memory = await self._stop.obeyed(self._plan.resume(self._state.memory))
+                edited = await self._edited()
+                memory = await self._stop.obeyed(self._plan.resume(self._state.memory, edited=edited))
             except CommandError as error:
                 if isinstance(verdict := self._judge_failed_command(error), Finish):
                     return verdict
@@ -286,7 +292,11 @@ class Loop:
             attempt=story.attempt if story else None,
         )
         self._account.save(
-            phase=Phase.AGENT, in_flight=begun, iteration=place.iteration, run_iteration=place.run_iteration
+            phase=Phase.AGENT,
+            in_flight=begun,
+            iteration=place.iteration,
+            run_iteration=place.run_iteration,
+            memory=msgspec.structs.replace(self._state.memory, fingerprint=""),
         )
         self._ports.emit(
             IterationStarted(
@@ -369,8 +379,15 @@ class Loop:
     async def _commit(self, record: IterationRecord) -> str | None:
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
             return None
-        message, leavings = f"{self._state.change}: iteration {record.iteration}", self._state.memory.leavings
-        return await self._guarded(self._ports.worktree.commit(message, leaving=leavings))
+        message, memory = f"{self._state.change}: iteration {record.iteration}", self._state.memory
+        try:
+            commit = await self._stop.obeyed(self._ports.worktree.commit(message, leaving=memory.leavings))
+            self._account.remember(msgspec.structs.replace(memory, uncommitted=""))
+        except CommandError as error:
+            self._account.warn(error)
+            self._account.remember(after_failed_commit(memory, error))
+            return None
+        return commit
 
     def _judge(self, ended: Ended) -> Verdict:
         """Return the plan's verdict, and save its memory."""
@@ -389,7 +406,7 @@ class Loop:
         return self._judge(Ended(outcome=Outcome(kind=kind, reason=error.advice), used=self._state.usage))
 
     def _stopped(self) -> Finish:
-        return Finish(Status.STOPPED, f"stopped by {self._stop.by}", ExitCode.INTERRUPTED)
+        return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         seconds = self._spending.at_most(seconds)
@@ -427,6 +444,23 @@ class Loop:
             self._account.warn(error)
         self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence, left=left))
         self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
+        if (self._state.story or self._agency.auto_commit) and finish.exit_code is not ExitCode.COMPLETE:
+            # After the end is written: a hung git must not delay a stop.
+            self._account.remember(msgspec.structs.replace(self._state.memory, fingerprint=await self._fingerprint()))
+
+    async def _edited(self) -> bool:
+        """Whether the tree may have been edited since the last run ended."""
+        left = self._state.memory.fingerprint
+        return not left or await self._fingerprint() != left
+
+    async def _fingerprint(self) -> str:
+        """Return the tree's fingerprint; empty if a hung git does not give it."""
+        if self._stop.forced:
+            return ""
+        with suppress(TimeoutError, SpoolError, OSError):
+            async with asyncio.timeout(_RECORD_S):
+                return await self._ports.worktree.fingerprint()
+        return ""
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk

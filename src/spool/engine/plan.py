@@ -12,6 +12,7 @@ from spool.domain.stream import StreamEvent
 from spool.domain.verdict import Ended, Finish, Limits, Tally, Verdict
 from spool.engine.gatekeeper import Claim
 from spool.engine.gates import Gate
+from spool.errors import CommandError, HookRefused
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     memory: PlanState
 
 
+def after_failed_commit(memory: PlanState, error: CommandError) -> PlanState:
+    """Return the memory after a commit that failed; a hook's words are for the next prompt."""
+    said = error.said if isinstance(error, HookRefused) else ""
+    return msgspec.structs.replace(memory, failed_commits=memory.failed_commits + 1, uncommitted=said)
+
+
 class Plan(Protocol):
     """Decides what a loop does. Between iterations a plan keeps only its memory, which the loop saves."""
 
@@ -46,8 +53,8 @@ class Plan(Protocol):
     def limits(self) -> Limits:
         """The limits of the loop."""
 
-    async def resume(self, memory: PlanState) -> PlanState:
-        """Return the memory to continue with after an earlier run."""
+    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:
+        """Return the memory to continue with; `edited` unless the tree is known to be as the last run left it."""
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
         """Choose what to work on next, or finish."""

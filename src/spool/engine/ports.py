@@ -71,6 +71,10 @@ class Agent(Protocol):
     def left(self) -> tuple[int, ...]:
         """The leftover processes that cannot be ended."""
 
+    @property
+    def over_memory(self) -> bool:
+        """Whether it and everything it started use more memory than its limit."""
+
     def stop(self) -> None:
         """Stop it in steps: interrupt, terminate, kill."""
 
@@ -88,9 +92,9 @@ class Agents(Protocol):
     """Starts agents. Leaving the context ends the agent and everything it started."""
 
     def start(
-        self, invocation: Invocation, *, iteration: int, prompt: str, wake: Callable[[], None]
+        self, invocation: Invocation, *, iteration: int, prompt: str, memory_limit: int, wake: Callable[[], None]
     ) -> AbstractAsyncContextManager[Agent]:
-        """Start an agent; `wake` is called when it prints or exits."""
+        """Start an agent; `wake` is called when it prints or exits. A memory limit is in bytes, 0 for none."""
 
     def log_path(self, iteration: int) -> str:
         """Return the path of an iteration's raw output."""
@@ -135,6 +139,10 @@ class Worktree(Protocol):
 
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
         """Commit everything but Spool's own files and those to leave; return None if there is nothing to commit."""
+
+    async def fingerprint(self) -> str:
+        """Return a text that differs once anybody has edited, staged or committed something; empty if unknown."""
+        ...
 
 
 class Clock(Protocol):

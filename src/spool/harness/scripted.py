@@ -22,23 +22,26 @@ class ScriptedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     script: str = DEFAULT_SCRIPT
 
 
+_TRAITS = Traits(
+    program=sys.executable,
+    install="included in Spool",
+    model=False,
+    json=True,
+    tokens=True,
+    cost=True,
+    usage_so_far=True,
+    reads_prompt=False,
+)
+
+
 class Scripted:
     """The harness for a script in TOML or JSON; `spool.testing.player` describes the format."""
 
     name = "scripted"
-    traits = Traits(
-        program=sys.executable,
-        install="included in Spool",
-        model=False,
-        json=True,
-        tokens=True,
-        cost=True,
-        usage_so_far=True,
-        reads_prompt=False,
-    )
 
     def __init__(self, options: ScriptedOptions) -> None:
         self._options = options
+        self.traits = msgspec.structs.replace(_TRAITS, requires=options.script)
 
     def invoke(self, request: AgentRequest) -> Invocation:  # noqa: ARG002 - a script ignores the request
         """Return the command that plays the script; -P keeps the working tree's own modules from being imported."""

@@ -80,8 +80,8 @@ async def checked(
     except OSError as error:
         raise CommandNotRun(f"cannot run '{_name(argv)}': {error.strerror or error}") from error
     if done.exit_code:
-        output = one_line(done.errors.decode("utf-8", "replace") or done.text, 300)
-        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {output}")
+        said = done.errors.decode("utf-8", "replace") or done.text
+        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {one_line(said, 300)}", said=said)
     return done
 
 

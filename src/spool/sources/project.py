@@ -112,13 +112,23 @@ class Project:
                 total=len(tasks.tasks),
             )
 
+    def folders_of(self, change_id: str) -> list[Path]:
+        """Return the folders that hold a change and its module."""
+        module = self._module_folder(module_of(change_id) or "")
+        own = [self.root / where / change_id for where in _SOURCES.values()]
+        return [path for path in (*own, module) if path is not None and path.is_dir()]
+
     def _module_text(self, module: str) -> str:
-        """Return a module's text; its folder is named after its id, with or without a name."""
+        folder = self._module_folder(module)
+        return (read_text(folder / "module.md") or "") if folder else ""
+
+    def _module_folder(self, module: str) -> Path | None:
+        """Return a module's folder, which is named after its id, with or without a name."""
         folder = self.root / ".spool" / "modules"
         for path in (folder / name for name in names_in(folder)):
             if same_module(path.name.partition("_")[0], module):
-                return read_text(path / "module.md") or ""
-        return ""
+                return path
+        return None
 
 
 class BareProject(Project):

@@ -113,6 +113,7 @@ class FakeAgent:
 
     exited = True
     truncated = False
+    over_memory = False
     left: tuple[int, ...] = ()
 
     def __init__(self, said: Said) -> None:
@@ -159,6 +160,7 @@ class FakeAgents:
         *,
         iteration: int,  # noqa: ARG002 - the protocol's signature
         prompt: str,
+        memory_limit: int,  # noqa: ARG002 - the protocol's signature
         wake: Callable[[], None],  # noqa: ARG002 - the protocol's signature
     ) -> AsyncIterator[FakeAgent]:
         """Start the next agent."""
@@ -207,6 +209,10 @@ class FakeTree:
         self.commits.append(message)
         return f"commit-{len(self.commits)}"
 
+    async def fingerprint(self) -> str:
+        """Return the content and the number of commits."""
+        return f"{len(self.commits)}:{self.content}"
+
 
 class FakeCheckpoints:
     """Checkpoints of a fake tree."""
@@ -235,6 +241,16 @@ class FakeCheckpoints:
         self.discarded.append(before)
         name = f"discarded-{len(self.discarded)}"
         return Discarded(name=name, change="change", label=checkpoint.label, discarded_at=START, files=1, head=None)
+
+    async def differs(self, checkpoint: Checkpoint) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Whether the tree differs from the checkpoint."""
+        return self._saved is not None and self._saved[1] != self._tree.content
+
+    async def set_aside(self, checkpoint: Checkpoint) -> str:  # noqa: ARG002 - the protocol's signature
+        """Keep the checkpoint's content under a name."""
+        assert self._saved is not None  # noqa: S101 - there is a checkpoint
+        self.discarded.append(self._saved[1])
+        return f"discarded-{len(self.discarded)}"
 
     async def drop(self, checkpoint: Checkpoint) -> None:  # noqa: ARG002 - the protocol's signature
         """Remove the checkpoint."""

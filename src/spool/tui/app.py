@@ -49,6 +49,20 @@ class SpoolApp(App[None]):
         """Show a notice, cleaned of control sequences and markup."""
         super().notify(clean(message), **{**how, "markup": False})
 
+    def on_notify(self) -> None:
+        """Remove the notice before: two at once may contradict each other."""
+        self.clear_notifications()
+
+    def push_screen(self, *args: Any, **how: Any) -> Any:
+        """Open a screen; the notices of the one below do not follow."""
+        self.clear_notifications()
+        return super().push_screen(*args, **how)
+
+    def pop_screen(self) -> Any:
+        """Close a screen, and its notices."""
+        self.clear_notifications()
+        return super().pop_screen()
+
     def action_theme(self) -> None:
         """Switch between light and dark."""
         if not self.no_color:

@@ -44,7 +44,14 @@ class Tone(Enum):
     HUNK = auto()
 
 
-_TONES = {"bold green": Tone.GOOD, "bold magenta": Tone.STRONG, "dim": Tone.DIM}
+_TONES = {
+    "bold green": Tone.GOOD,
+    "bold bright_green": Tone.GOOD,
+    "green": Tone.GOOD,
+    "bold magenta": Tone.STRONG,
+    "cyan": Tone.CALL,
+    "dim": Tone.DIM,
+}
 """The tones of the narration's styles; all others are warnings here."""
 
 
@@ -205,8 +212,9 @@ def _loop_event(event: events.Event) -> list[Block]:
     """Return an event of the loop itself as single lines: as the other views narrate it, or in words of its own."""
     match event:
         case events.IterationStarted():
-            return [rule(f"iteration {event.iteration}")]
-        case events.Reverted():
+            at = f", {words.clock(event.at)}" if event.at else ""
+            return [rule(f"iteration {event.iteration}{at}")]
+        case events.Reverted() | events.TreeKept():
             return [line(words.story(event), Tone.WARN)]
         case events.Waiting():
             return [line(words.waiting(event), Tone.WARN)]

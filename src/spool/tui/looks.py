@@ -55,6 +55,8 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
         return "stopping"
     if progress.waiting is not None:
         return "waiting"
+    if progress.checking is not None:
+        return "checking"
     return "running" if progress.harness else "starting"
 
 

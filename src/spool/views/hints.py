@@ -7,7 +7,11 @@ _WORDS = {
     Hint.COMMAND_TIMEOUT: "--command-timeout sets the limit",
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
     Hint.FRESH_AGENT: "leave out --resume-agent",
+    Hint.RUN_AGENT: "run the agent directly to see why",
+    Hint.INCLUDE_DIRTY: "commit or stash them first, or let the loop commit them with --include-dirty",
     Hint.LIST_LOOPS: "spool ps --all lists them",
+    Hint.OTHER_PROJECT: "name it by its id, or search them all with --all-projects",
+    Hint.NO_CRITERION: "without a written change, give a task and say when it is done: --done or --done-command",
     Hint.NAME_WORKTREE_LOOP: "name its change; wt-loop list --all lists them",
     Hint.START_WORKTREE_LOOP: "start one with: wt-loop start",
     Hint.CHOOSE_PATH: "choose one with --path DIR",
@@ -28,6 +32,17 @@ _WORDS = {
 def worded(hint: str) -> str:
     """Return the text of a typed hint; any other text is returned unchanged."""
     return _WORDS.get(hint, hint)  # type: ignore[call-overload,no-any-return]
+
+
+def next_command(hint: str, again: str) -> str:
+    """Return what to type after a loop that only a person can help; `again` is the command that continues it."""
+    match hint:
+        case Hint.ALLOW_ALL if again:
+            return f"{again} --allow-all"
+        case Hint.MODEL if again:
+            return f"{again} --model NAME"
+        case _:
+            return f"{worded(hint)}, then: {again}" if again else worded(hint)
 
 
 def next_step(error: SpoolError) -> str:

@@ -52,6 +52,8 @@ class PlainView:
             case events.IterationStarted() if not self._stream:
                 pass
             case _:
+                if isinstance(event, events.IterationStarted):
+                    self._line("")
                 for told in narrate(event, verbose=self._verbose):
                     self._line(told.mark + told.text)
         self._out.flush()
@@ -75,7 +77,8 @@ class PlainView:
             case ToolUse():
                 self._line(f"  > {words.tool(said)}")
             case ToolResult() if self._verbose and said.output:
-                self._line(f"    {one_line(said.output)}")
+                for text in words.tool_output(said).split("\n"):
+                    self._line(text)
             case Retry() | Denied() | Failure():
                 self._line(f"  ! {words.trouble(said)}")
             case _:
@@ -106,7 +109,7 @@ class LogView:
         if isinstance(event, events.RunStarted):
             model = f", model {event.model}" if event.model else ""
             what = one_line(f"{event.change} with {event.harness}{model}", 400)
-            self._file.write(f"=== {event.at:%Y-%m-%d %H:%M:%S} UTC  {what}\n")
+            self._file.write(f"=== {words.moment(event.at) if event.at else ''}  {what}\n")
         self._lines.see(event)
         if isinstance(event, events.IterationEnded | events.RunEnded):
             self._bring_back()
@@ -121,7 +124,7 @@ class LogView:
 
     def _bring_back(self) -> None:
         """Recreate the log if it was deleted, as by an agent's `git clean -fdx`; our open file still has it all."""
-        if self._path.exists():
+        if self._path.exists() or not self._path.parents[1].is_dir():  # a removed worktree is not made anew
             return
         old, self._file = self._file, open_log(self._path)
         old.seek(0)

@@ -20,7 +20,7 @@ from spool.domain.stream import (
     Usage,
     UsageSoFar,
 )
-from spool.domain.text import clean, one_line
+from spool.domain.text import clean
 from spool.views import words
 from spool.views.narration import narrate
 
@@ -53,10 +53,14 @@ class LiveView:
             case events.IterationStarted():
                 self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
+                self._flush()
+                self._console.print()
             case events.AgentEvent(event=said) | events.StoryEvent(event=said):
                 self._agent(said)
             case events.IterationEnded(record=record):
                 self._usage, self._running = self._usage + record.usage, Usage()
+            case events.GateStarted():
+                self._now(words.checking(event))
             case events.Waiting():
                 self._now(words.waiting(event))
             case events.StopRequested():
@@ -87,7 +91,8 @@ class LiveView:
             case ToolUse():
                 self._say(f"  ► {words.tool(said)}", "blue")
             case ToolResult() if said.output and (self._verbose or said.is_error):
-                self._say(f"    {one_line(said.output)}", "red" if said.is_error else "dim")
+                for text in words.tool_output(said).split("\n"):
+                    self._say(text, "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
                 self._say(f"  ! {words.trouble(said)}", "yellow")
             case UsageSoFar() | Done():

@@ -1,6 +1,5 @@
 """Prints the status of one loop, for `--status` and `wt-loop status`."""
 
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -8,6 +7,7 @@ import msgspec
 
 from spool.app.loops import LoopReport
 from spool.domain.criteria import Criterion
+from spool.domain.gates.values import Proof
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
 from spool.domain.loop_file import LoopIteration
 from spool.domain.receipt import Receipt
@@ -18,9 +18,11 @@ from spool.views import words
 from spool.views.continuing import continue_hint
 from spool.views.receipt import receipt_lines
 from spool.views.say import say, say_json
+from spool.views.tables import room, table
 
 _COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
-_SHORTEST_REASON = 12
+_DROPPED = ("cost", "tokens", "files", "commits", "at", "exit")
+"""The columns of iterations to leave out on a narrow terminal, the first one first."""
 _STATUS = "Status    "
 
 
@@ -54,7 +56,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
             is_status = line.startswith(_STATUS)
             say(line, colour=_COLOURS[loop.status] if is_status else None, word=str(loop.status))
     if report.notes:
-        say("Notes     context is set for the next iteration")
+        say("Notes     context is set; every later prompt includes it until --clear-context")
     if report.recent and loop is not None and loop.door is not Door.WORKTREE:
         say("", *_table(report.recent))
 
@@ -94,12 +96,10 @@ def capacity_words(capacity: Capacity) -> str:
 
 def worktree_table(iterations: Sequence[LoopIteration]) -> list[str]:
     """Return the table of a worktree loop's iterations, as lines."""
-    rows = [("#", "ended", "time", "commits", "files", "done", "tokens", "cost", ""), *map(_worktree_row, iterations)]
-    widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]) - 1)]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
-        for line in rows
-    ]
+    head = ("#", "ended", "at", "time", "commits", "files", "done", "tokens", "cost")
+    rows = [_worktree_row(one) for one in iterations]
+    notes = [one.done_reason for one in iterations]
+    return table(head, rows, width=room(), left=head, drop=_DROPPED, notes=notes)
 
 
 def _lines(loop: LoopSummary) -> list[str]:
@@ -115,11 +115,21 @@ def _lines(loop: LoopSummary) -> list[str]:
     if loop.running:
         lines += [
             f"Now       {_now(loop)}",
-            f"Runner    alive, pid {loop.runner.pid}, started {loop.started_at:%Y-%m-%d %H:%M:%S} UTC",
+            f"Runner    alive, pid {loop.runner.pid}, started {words.moment(loop.started_at)}",
         ]
     else:
-        lines.append(f"Runner    not running, last seen {loop.updated_at:%Y-%m-%d %H:%M:%S} UTC")
+        lines.append(f"Runner    not running, last seen {words.moment(loop.updated_at)}")
+    lines += _proof_lines(loop)
+    if loop.memory.failed_commits:
+        lines.append(f"Commits   {loop.memory.failed_commits} failed")
     return [*lines, *_receipt_lines(loop)]
+
+
+def _proof_lines(loop: LoopSummary) -> list[str]:
+    """Return what the end of a finished loop rests on."""
+    if loop.status is not Status.DONE:
+        return []
+    return [f"Checked   {words.rests_on(loop.memory.proof or Proof.WORD, loop.memory.evidence)}"]
 
 
 def _receipt_lines(loop: LoopSummary) -> list[str]:
@@ -140,7 +150,7 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
     ]
     if loop.running and loop.phase is not None:
         lines.append(f"Now       {_now(loop)}")
-    return [*lines, *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
+    return [*lines, *_proof_lines(loop), *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
 
 
 def _status_line(loop: LoopSummary) -> str:
@@ -154,8 +164,10 @@ def _agent_line(loop: LoopSummary) -> str:
 
 def _now(loop: LoopSummary) -> str:
     if loop.waiting_until is not None and loop.phase in (Phase.WAITING, Phase.PAUSING):
-        return f"{loop.phase}, until {loop.waiting_until:%H:%M:%S} UTC"
+        return f"{loop.phase}, until {words.clock(loop.waiting_until)}"
     since = (datetime.now(UTC) - loop.phase_since).total_seconds() if loop.phase_since else 0.0
+    if loop.checking:
+        return f"{loop.phase}: {one_line(loop.checking, 60)}, {words.duration(max(0.0, since))}"
     return f"{loop.phase}, for {words.duration(max(0.0, since))}"
 
 
@@ -172,42 +184,34 @@ def _criterion_words(loop: LoopSummary) -> str:
 
 
 def _table(records: Sequence[IterationRecord]) -> list[str]:
-    rows: list[tuple[str, ...]] = [
-        ("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost"),
-        *map(_row, records),
-    ]
+    head: tuple[str, ...] = ("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost", "at")
+    rows: list[tuple[str, ...]] = [_row(record) for record in records]
     if any(record.story_id for record in records):
         stories = [f"{record.story_id or '-'}.{record.attempt or '-'}" for record in records]
-        rows = [(*row, story) for row, story in zip(rows, ["story.try", *stories], strict=True)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    used = sum(widths) + 2 * len(widths)
-    room = shutil.get_terminal_size((100, 24)).columns - used
-    beside = room >= _SHORTEST_REASON
-    reasons = ["reason" if beside else "", *(words.why(record) for record in records)]
-    lines = []
-    for row, reason in zip(rows, reasons, strict=True):
-        line = "  ".join(
-            cell.ljust(width) if column == 1 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        if beside:
-            lines.append(f"{line}  {one_line(reason, room)}".rstrip() if reason else line)
-        else:
-            lines += [line, f"    {one_line(reason, max(20, used + room - 6))}"] if reason else [line]
-    return lines
+        head, rows = (*head, "story.try"), [(*row, story) for row, story in zip(rows, stories, strict=True)]
+    notes = [words.why(record) for record in records]
+    return table(head, rows, width=room(), left=("outcome",), drop=_DROPPED, notes=notes, noted="reason")
+
+
+def _claimed(record: IterationRecord) -> str:
+    """Return what became of a claim of completion: what the gates said, or that it was made."""
+    if record.proof not in (None, Proof.WORD):
+        return str(record.proof)
+    return "yes" if record.completion_found else "no"
 
 
 def _row(record: IterationRecord) -> tuple[str, ...]:
     usage = record.usage
     return (
         str(record.iteration),
-        str(record.outcome),
+        words.outcome(record),
         words.duration(record.duration_s),
         "-" if record.exit_code is None else str(record.exit_code),
-        "yes" if record.completion_found else "no",
+        _claimed(record),
         "-" if record.changed_files is None else str(record.changed_files),
         "-" if usage.tokens is None else words.tokens(usage.tokens),
         "-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}",
+        words.clock(record.started_at),
     )
 
 
@@ -215,11 +219,11 @@ def _worktree_row(one: LoopIteration) -> tuple[str, ...]:
     return (
         str(one.n),
         one.exit_reason,
+        words.clock(one.started),
         words.duration((one.ended - one.started).total_seconds()),
         str(len(one.commits)),
         "-" if one.changed_files is None else str(one.changed_files),
         "-" if one.done_check is None else "yes" if one.done_check else "no",
         "-" if one.tokens is None else words.tokens(one.tokens),
         "-" if one.cost is None else f"${one.cost:.2f}",
-        one_line(one.done_reason, 100),
     )

@@ -13,7 +13,7 @@ from spool.domain.text import one_line
 from spool.views import words
 from spool.views.say import say, say_json
 
-_COLUMNS = ("ID", "DOOR", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20
 """With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
@@ -88,7 +88,7 @@ def _fit(columns: dict[str, list[str]], width: int) -> None:
     """Shorten change names to fit the width, and drop columns first if 24 characters of a name would not remain."""
     change = columns["CHANGE"]
     spare = max(0, _width(change) - _READABLE)
-    for name in ("DOOR", "PROJECT"):
+    for name in ("COMMAND", "PROJECT"):
         if _used(columns) - spare > width:
             del columns[name]
     room = max(_width(change) - max(0, _used(columns) - width), len("CHANGE"))

@@ -34,12 +34,13 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
     match event:
         case events.IterationStarted():
             return [Told("--- ", words.started(event), "bold cyan")]
-        case events.StoryProgress() | events.StoryDone() | events.Retrying() | events.Reverted():
+        case events.StoryProgress() | events.StoryDone() | events.Retrying() | events.Reverted() | events.TreeKept():
             return [Told("=== ", words.story(event), _STORIES.get(type(event), "bold magenta"))]
         case events.Error() if event.kept:
             return [Told("--- ", words.kept(event), "yellow")]
         case events.IterationEnded(record=record):
-            head = Told("--- ", words.ended(record), _OUTCOMES.get(record.outcome, "bold red"))
+            style = "bold red" if record.rejected else _OUTCOMES.get(record.outcome, "bold red")
+            head = Told("--- ", words.ended(record), style)
             details = [words.why(record), *(words.vetoed(record) if verbose else ())]
             return [head, *(Told("    ", detail, "dim") for detail in details if detail)]
         case events.GateStarted():

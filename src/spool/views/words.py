@@ -1,21 +1,54 @@
 """Formats events and figures as text; all views use the same wording."""
 
+from datetime import datetime
+
+from spool.app.reach import loop_branch
 from spool.domain import events
 from spool.domain.gates.values import Proof
+from spool.domain.loop import LoopSummary
 from spool.domain.state import IterationRecord
-from spool.domain.stream import Denied, Failure, Retry, ToolUse, Usage
-from spool.domain.text import counted, one_line
+from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usage
+from spool.domain.text import clean, counted, one_line
 from spool.views.hints import worded
+
+_LINES = 20
+_COLUMNS = 200
+"""How much of a tool's output is shown: the end of a traceback says what went wrong."""
+
+
+def named(loop: LoopSummary) -> str:
+    """Name a loop with its project and its branch: `add-auth (3f2a1c) in shop on change/add-auth`."""
+    branch = loop_branch(loop)
+    where = f" in {one_line(loop.name, 60)}{f' on {one_line(branch, 120)}' if branch else ''}"
+    return f"{one_line(loop.change, 120)} ({loop.id}){where if loop.project else ''}"
 
 
 def started(event: events.IterationStarted) -> str:
-    """Describe the start of an iteration."""
+    """Describe the start of an iteration, with the time of day."""
+    at = f", {clock(event.at)}" if event.at else ""
     if event.max_iterations is None:
-        return f"iteration {event.iteration}"
-    return f"iteration {event.iteration} ({event.run_iteration} of {event.max_iterations} in this run)"
+        return f"iteration {event.iteration}{at}"
+    return f"iteration {event.iteration} ({event.run_iteration} of {event.max_iterations} in this run){at}"
 
 
-def story(event: events.StoryProgress | events.StoryDone | events.Retrying | events.Reverted) -> str:
+def clock(at: datetime) -> str:
+    """Format the time of day where the reader is."""
+    return f"{at.astimezone():%H:%M:%S}"
+
+
+def moment(at: datetime) -> str:
+    """Format date and time where the reader is."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def outcome(record: IterationRecord) -> str:
+    """Return how an iteration ended; a claim of completion that did not count is refused, not completed."""
+    return "refused" if record.rejected else str(record.outcome)
+
+
+def story(
+    event: events.StoryProgress | events.StoryDone | events.Retrying | events.Reverted | events.TreeKept,
+) -> str:
     """Describe what happens to a story."""
     match event:
         case events.StoryProgress():
@@ -23,7 +56,8 @@ def story(event: events.StoryProgress | events.StoryDone | events.Retrying | eve
             return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
         case events.StoryDone():
             commit = f", commit {event.commit[:10]}" if event.commit else ""
-            return one_line(f"story {event.story_id} is complete: {event.title}{commit}")
+            checked = f", {event.proof}" if event.proof is Proof.PROVED else ""
+            return one_line(f"story {event.story_id} is complete{checked}: {event.title}{commit}")
         case events.Retrying():
             return one_line(
                 f"retrying story {event.story_id} ({event.attempt - 1} of {event.max_retries}): {event.because}",
@@ -35,11 +69,15 @@ def story(event: events.StoryProgress | events.StoryDone | events.Retrying | eve
                 return f"reverted to the story's checkpoint; {kept}"
             kept = f"; the discarded work is kept as {event.kept_as}" if event.kept_as else ""
             return f"reverted to the checkpoint{kept}"
+        case events.TreeKept():
+            why = ", which may have been edited since the last run" if event.edited else ""
+            back = f"its checkpoint is saved: spool checkpoint restore {event.saved_as}"
+            return f"continuing from the working tree as it is{why}; {back}"
 
 
 def ended(record: IterationRecord) -> str:
     """Describe how an iteration ended."""
-    parts = [f"iteration {record.iteration}: {record.outcome}", duration(record.duration_s)]
+    parts = [f"iteration {record.iteration}: {outcome(record)}", duration(record.duration_s)]
     if record.exit_code:
         parts.append(f"exit code {record.exit_code}")
     if record.changed_files is not None:
@@ -47,12 +85,13 @@ def ended(record: IterationRecord) -> str:
     parts += spent(record.usage)
     if record.commit:
         parts.append(f"commit {record.commit[:10]}")
-    return " · ".join(parts)
+    return " · ".join([*parts, clock(record.ended_at)])
 
 
 def why(record: IterationRecord) -> str:
     """Return the reason and note of an iteration's outcome, or an empty string."""
-    return one_line("; ".join(part for part in (record.reason, worded(record.note)) if part), 400)
+    rejected = record.rejected.why if record.rejected else ""
+    return one_line("; ".join(part for part in (record.reason, rejected, worded(record.note)) if part), 400)
 
 
 def vetoed(record: IterationRecord) -> list[str]:
@@ -102,6 +141,18 @@ def tool(event: ToolUse) -> str:
     return one_line(f"{event.tool} {event.summary}", 200)
 
 
+def tool_output(event: ToolResult) -> str:
+    """Format a tool's output, indented; its lines stay lines, the last ones where there are many."""
+    lines = clean(event.output).rstrip().splitlines()
+    left_out = [f"({len(lines) - _LINES} more lines)"] if len(lines) > _LINES else []
+    return "\n".join(f"    {capped_line(one)}" for one in [*left_out, *lines[-_LINES:]])
+
+
+def capped_line(text: str) -> str:
+    """Return one line with its indentation, cut at 200 characters."""
+    return text if len(text) <= _COLUMNS else f"{text[: _COLUMNS - 1]}…"
+
+
 def trouble(event: Retry | Denied | Failure) -> str:
     """Describe a retry, a denied tool or a failure."""
     match event:
@@ -131,14 +182,19 @@ def checking(event: events.GateStarted) -> str:
 
 def proof(event: events.Complete) -> str:
     """Say what the end of a loop rests on."""
-    if event.proof is Proof.WORD:
-        return one_line(f"done on the agent's word: {event.evidence}; --verify CMD checks", 400)
-    return one_line(f"{event.proof}: {event.evidence}", 400)
+    return rests_on(event.proof or Proof.WORD, event.evidence)
+
+
+def rests_on(said: Proof, evidence: str) -> str:
+    """Describe what the gates allow to be said, and why."""
+    if said is Proof.WORD:
+        return one_line(f"done on the agent's word: {evidence or 'nothing checked'}; --verify CMD checks", 400)
+    return one_line(f"{said}: {evidence}", 400)
 
 
 def waiting(event: events.Waiting) -> str:
     """Describe a wait."""
-    return one_line(f"waiting {duration(event.seconds)}, until {event.until:%H:%M:%S} UTC: {event.reason}")
+    return one_line(f"waiting {duration(event.seconds)}, until {clock(event.until)}: {event.reason}")
 
 
 def warning(event: events.Warned) -> str:

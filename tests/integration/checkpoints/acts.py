@@ -55,7 +55,7 @@ hostile = st.one_of(
     st.tuples(st.just("link"), st.just(".gitmodules"), st.just("a")),
     st.tuples(st.just("remove"), st.sampled_from(HOSTILE)),
     st.tuples(st.just("rewrite"), _names),
-    st.tuples(st.just("rewrite"), _names),
+    st.tuples(st.just("swap"), _names),
     st.tuples(st.just("mode_of_top"), st.sampled_from([0o755, 0o700, 0o775, 0o711])),
     st.tuples(st.just("exclude"), st.sampled_from(RULES)),
     st.tuples(st.just("excludes_file"), st.sampled_from(RULES)),
@@ -97,6 +97,15 @@ setups = st.lists(st.one_of(files, files, git, nested, hostile), max_size=14)
 mutations = st.lists(st.one_of(files, files, git, nested, damage, hostile), min_size=1, max_size=10)
 mounting = st.lists(st.one_of(files, files, git, hostile, mounts), min_size=1, max_size=10)
 replacing = st.sampled_from(["remove_git", "replace_git"])
+leaving = st.sampled_from(["remove_git", "replace_git", "remove_tree"])
+beside = st.lists(
+    st.one_of(
+        st.tuples(st.just("second_write"), st.sampled_from(["a", "d/x", "new"]), _contents),
+        st.tuples(st.just("second_commit")),
+    ),
+    max_size=4,
+)
+"""What somebody does in a second working tree meanwhile."""
 
 
 def act(world: World, what: Act) -> None:
@@ -238,8 +247,19 @@ def _rewrite(world: World, name: str) -> None:
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
+def _swap(world: World, name: str) -> None:
+    """Put another file of the same size and time in the place of one, as `cp -p` and `mv` do."""
+    path = _path(world, name)
+    if _inside(world, name) and path.is_file() and not path.is_symlink():
+        times, other = path.stat(), path.with_name("swapped")
+        other.write_bytes(bytes(byte ^ 2 for byte in path.read_bytes()))
+        other.chmod(times.st_mode)
+        os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+        other.rename(path)
+
+
 def _exclude(world: World, rules: bytes) -> None:
-    (world.top / ".git/info/exclude").write_bytes(rules)
+    (world.top / world.git("rev-parse", "--git-path", "info/exclude").strip()).write_bytes(rules)
 
 
 def _excludes_file(world: World, rules: bytes) -> None:
@@ -279,7 +299,23 @@ def _mount(world: World, name: str) -> None:
 
 
 def _remove_git(world: World) -> None:
-    shutil.rmtree(world.top / ".git")
+    remove(world.top / ".git")
+
+
+def _remove_tree(world: World) -> None:
+    world.git("worktree", "remove", "--force", "--force", str(world.top))
+
+
+def _second_write(world: World, name: str, content: bytes) -> None:
+    path = world.base / "second" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _second_commit(world: World) -> None:
+    second = world.base / "second"
+    world.git("add", "-A", cwd=second, check=False)
+    world.git("commit", "-q", "--allow-empty", "-m", "in the second tree", cwd=second, check=False)
 
 
 def _replace_git(world: World) -> None:
@@ -315,6 +351,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     "submodule": _submodule,
     "nested_commit": _nested_commit,
     "rewrite": _rewrite,
+    "swap": _swap,
     "mode_of_top": lambda world, mode: world.top.chmod(mode),
     "exclude": _exclude,
     "excludes_file": _excludes_file,
@@ -325,6 +362,9 @@ _ACTS: dict[str, Callable[..., None]] = {
     "mount": _mount,
     "remove_git": _remove_git,
     "replace_git": _replace_git,
+    "remove_tree": _remove_tree,
+    "second_write": _second_write,
+    "second_commit": _second_commit,
     "gc": _gc,
     "spool_free_clean": _clean,
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.checkpoints.world import Picture, World, differences, remove, run
+from tests.scale import SEED, trials
 
 _VICTIM = """
 import sys
@@ -36,13 +37,12 @@ print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("times", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_killed_in_a_revert(tmp_path: Path, times: int) -> None:
+def test_killed_in_a_revert(tmp_path: Path) -> None:
     world = _world(tmp_path)
     checkpoints, before = world.checkpoints(), world.picture()
     saved = run(checkpoints.save("story 1"))
-    chance = random.Random(times)
-    for number in range(times):
+    chance = random.Random(SEED)
+    for number in range(trials(60, least=6)):
         _agent(world, number)
         attempt = world.picture()
         _kill(world, "revert", chance.uniform(0, 0.45))
@@ -58,14 +58,13 @@ def test_killed_in_a_revert(tmp_path: Path, times: int) -> None:
         assert run(again.current()) == saved
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("what", ["save", "drop"])
-def test_killed_in_a_save_or_a_drop(tmp_path: Path, what: str, times: int) -> None:
+def test_killed_in_a_save_or_a_drop(tmp_path: Path, what: str) -> None:
     world = _world(tmp_path)
     before = world.picture()
     run(world.checkpoints().save("story 1"))
-    chance = random.Random(times)
-    for number in range(times):
+    chance = random.Random(SEED)
+    for number in range(trials(40, least=5)):
         _kill(world, what, chance.uniform(0, 0.3))
         assert differences(world.picture(), before) == []
         checkpoints = world.checkpoints()

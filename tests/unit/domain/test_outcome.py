@@ -64,6 +64,12 @@ TABLE: list[tuple[str, Facts, OutcomeKind, str]] = [
         "printed more than the output limit",
     ),
     (
+        "memory",
+        Facts(exit_code=-9, stopped=StopCause.MEMORY, memory_limit=4 << 30, reading=KEPT),
+        OutcomeKind.MEMORY_LIMIT,
+        "used more than 4.0 GB of memory",
+    ),
+    (
         "promised, did not exit",
         Facts(exit_code=-9, stopped=StopCause.PROMISED, reading=KEPT),
         OutcomeKind.COMPLETED,

@@ -1,11 +1,23 @@
 """Where a loop stands, from its events alone."""
 
-from spool.domain.events import Event, RunEnded, RunStarted, StopRequested
+import msgspec
+
+from spool.domain.events import (
+    CheckpointSaved,
+    Event,
+    IterationEnded,
+    Reverted,
+    RunEnded,
+    RunStarted,
+    StopRequested,
+)
+from spool.domain.gates.values import GateResult
+from spool.domain.outcome import OutcomeKind
 from spool.domain.progress import LoopProgress, Mark
 from spool.domain.story import parse_stories
 from spool.domain.verdict import Limits, Status
 from spool.tui.looks import state_of
-from tests.tui.scene import CHANGE, TASKS, finished, half_way, stuck
+from tests.tui.scene import CHANGE, TASKS, finished, half_way, record, stuck
 
 
 def folded(events: list[Event]) -> LoopProgress:
@@ -66,3 +78,29 @@ def test_events_are_counted_per_story() -> None:
     assert progress.stories["1"].seen
     assert progress.stories["2"].seen
     assert "" not in progress.stories
+
+
+def test_a_revert_takes_back_what_its_attempt_changed() -> None:
+    progress = folded(half_way())
+    assert progress.stories["1"].files
+    assert progress.stories["2"].files == set()
+
+
+def test_a_revert_keeps_what_its_checkpoint_has() -> None:
+    kept = record(3, "2", 2, OutcomeKind.COMPLETED)
+    events = [*half_way(), IterationEnded(record=kept), CheckpointSaved(story_id="2", tree="x")]
+    failed = msgspec.structs.replace(record(4, "2", 3, OutcomeKind.FAILED), files=("other.py",))
+    progress = folded([*events, IterationEnded(record=failed), Reverted(story_id="2", kept_as="name")])
+    assert progress.stories["2"].files == set(kept.files)
+
+
+def test_a_wait_for_a_rate_limit_is_no_attempt() -> None:
+    limited = record(3, "2", 2, OutcomeKind.RATE_LIMITED)
+    assert folded([*half_way(), IterationEnded(record=limited)]).stories["2"].tries == 1
+
+
+def test_a_claim_that_a_gate_refused_is_not_completed() -> None:
+    gate = GateResult(name="tasks", passed=False, why="boxes are open: 2.1")
+    refused = msgspec.structs.replace(record(3, "2", 2, OutcomeKind.COMPLETED), gates=(gate,))
+    last = folded([*half_way(), IterationEnded(record=refused)]).stories["2"].attempts[-1]
+    assert (last.outcome, last.reason) == ("refused", "boxes are open: 2.1")

@@ -4,6 +4,7 @@ import pytest
 
 from spool.domain.durations import seconds
 from spool.domain.settings import OWN, Layer, Settings, merge
+from spool.domain.sizes import size
 from spool.errors import UsageError
 
 
@@ -93,3 +94,18 @@ def test_a_repository_cannot_set_what_holds_for_all_loops(name: str) -> None:
 def test_an_error_about_two_flags_names_both() -> None:
     with pytest.raises(UsageError, match="--min-iterations is more than --max-iterations"):
         merge([Layer("--min-iterations", {"min_iterations": 9}), Layer("--max-iterations", {"max_iterations": 3})])
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [("4G", 4 << 30), ("4GiB", 4 << 30), ("0.5g", 1 << 29), ("512 MB", 1 << 29), (1 << 30, 1 << 30), ("0", 0)],
+)
+def test_sizes(raw: object, value: int) -> None:
+    assert size(raw) == value
+    assert merge([Layer("config.toml", {"agent_memory": raw})]).settings.agent_memory == value
+
+
+@pytest.mark.parametrize("raw", ["", "G", "-1", "4X", "1M", "1e30", "99999999T"])
+def test_bad_sizes(raw: object) -> None:
+    with pytest.raises(ValueError, match="size"):
+        size(raw)

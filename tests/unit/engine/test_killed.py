@@ -15,6 +15,7 @@ import pytest
 from spool.domain.events import Event, StoryProgress
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
+from spool.engine.plans.stories import OnResume
 from spool.testing.doubles import MemoryExpenses, MemoryStore, Said
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import COMPLETE, Stories
@@ -32,7 +33,7 @@ class Mortal:
     """Stories whose every durable step may be the last."""
 
     def __init__(self) -> None:
-        self.stories = Stories(commits=True)
+        self.stories = Stories(commits=True, answer=OnResume.REVERT)
         self.left: int | None = None
         self.steps = 0
         self.expenses = MemoryExpenses()

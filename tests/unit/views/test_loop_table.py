@@ -61,7 +61,7 @@ def test_a_wider_terminal_shows_more() -> None:
         "59678a  002-01_add-ralph-loop  running  3/10 (13)  2h 10m",
     ]
     assert table(ROWS[:1], 80) == [
-        "ID      DOOR     PROJECT    CHANGE                 STATUS   ITERATION  TIME",
+        "ID      COMMAND  PROJECT    CHANGE                 STATUS   ITERATION  TIME",
         "59678a  wt-loop  a-project  002-01_add-ralph-loop  running  3/10 (13)  2h 10m",
     ]
     assert table(ROWS, 60)[-1] == "    3 failed iterations in a row, the last: harness error: …"

@@ -8,11 +8,18 @@ import click
 import msgspec
 
 from spool.cli.budget_options import BUDGET_OPTIONS
-from spool.cli.loop_options import AGENT_OPTIONS, GATE_OPTIONS, TIME_OPTIONS, given_gates, together
+from spool.cli.loop_options import (
+    AGENT_LIMIT_OPTIONS,
+    AGENT_OPTIONS,
+    GATE_OPTIONS,
+    INCLUDE_DIRTY,
+    LOCATE_OPTIONS,
+    given_gates,
+    harness_option,
+    together,
+)
 from spool.cli.options import GroupedCommand, option
-from spool.cli.target import flag_named
-from spool.domain.change import check_id
-from spool.domain.checkout import Checkout
+from spool.cli.target import complete_change, complete_loop, flag_named
 from spool.domain.criteria import Criterion, default_criterion
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
@@ -29,9 +36,10 @@ _run = option("Run")
 _window = option("Terminal")
 _EXAMPLES = (
     'wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
-    'wt-loop start add-auth "Make the tests pass" --done-command "make test" --create',
-    "wt-loop start add-auth --terminal tmux --allow-all",
+    'wt-loop start 2-1 "Make the tests pass" --done-command "make test"',
+    "wt-loop start add-auth --create --terminal tmux --allow-all",
 )
+_AGENT_OPTIONS = (harness_option("claude"), *AGENT_OPTIONS[1:])
 _WINDOW_OPTIONS = (
     _window("--terminal", metavar="NAME", help="Terminal program, tmux, or none for the background."),
     _window("--fullscreen/--no-fullscreen", default=None, help="Open the window full screen."),
@@ -43,25 +51,26 @@ _LIMIT_OPTIONS = (
         "max_iterations",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Stop after N iterations.  [default: 10; manual: no limit]",
+        help="Stop after N iterations.  [default: 10; with --done manual, no limit unless given]",
     ),
     _limits(
         "--stall",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Stop after N iterations without progress; 0 disables.  [default: 3; manual: 0]",
+        help="Stop after N iterations without progress; 0 disables.  [default: 3; with --done manual, 0]",
     ),
     *BUDGET_OPTIONS,
-    *TIME_OPTIONS,
+    *AGENT_LIMIT_OPTIONS,
 )
 
 
 @click.command("start", cls=GroupedCommand, examples=_EXAMPLES)
-@click.argument("change_id", metavar="CHANGE")
+@click.argument("change_id", metavar="CHANGE", shell_complete=complete_change)
 @click.argument("task", nargs=-1)
 @_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@_where("--create", is_flag=True, help="Create the worktree if it does not exist.")
-@together(AGENT_OPTIONS)
+@_where("--create", is_flag=True, help="Create the worktree if this repository has none for the change.")
+@_where("--all-projects", "everywhere", is_flag=True, help="Find the worktree in other projects too.")
+@together(_AGENT_OPTIONS)
 @_limits(
     "--done",
     type=click.Choice([one.value for one in Criterion]),
@@ -70,29 +79,24 @@ _LIMIT_OPTIONS = (
 @_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
 @together(_LIMIT_OPTIONS, GATE_OPTIONS)
 @_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
+@INCLUDE_DIRTY
 @together(_WINDOW_OPTIONS)
 def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     """Start a loop in the worktree of a change, in a new terminal window.
 
     The default agent is Claude Code. Without a desktop, the loop runs in tmux or in the background.
     """
-    check_id(change_id)
     if given["path"] is not None and given["create"]:
         raise UsageError("--path and --create cannot be used together")
-    from spool.app.worktree_start import checkout_of, task_spec, worktree_settings
+    _refuse_contradictions(given)
+    from spool.app.worktree_start import resolved_change, task_spec, worktree_settings
 
-    checkout = checkout_of(
-        change_id,
-        path=given["path"],
-        create=given["create"],
-        settings=lambda here: _settings(here, {}).settings,
-        announce=_announce,
-    )
-    root = Path(checkout.path)
-    change = bare_project(root).read(change_id)
+    found = resolved_change(change_id, given["path"])
+    root = _worktree(found, given, tasked=bool(" ".join(task).strip()))
+    change = bare_project(root).read(found)
     spec = task_spec(
         root,
-        change_id,
+        found,
         _task(task, written=bool(change.proposal or change.tasks)),
         worktree_settings(_settings(root, {**_flags(given), **given_gates(given)})),
         criterion=_criterion(given, change.tasks),
@@ -103,10 +107,32 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     _begin(msgspec.structs.replace(spec, no_gates=given["no_gates"]))
 
 
+def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
+    """Return the worktree to work in, and say what was created."""
+    from spool.app.settings import root_here
+    from spool.app.worktree_start import Wanted, checkout_of, worktree_settings
+
+    wanted = Wanted(
+        change=change,
+        path=given["path"],
+        create=given["create"],
+        everywhere=given["everywhere"],
+        unwritten=tasked and bool(given["done"] or given["done_command"]),
+    )
+    checkout, copied = checkout_of(
+        wanted, lambda: worktree_settings(_settings(root_here() or Path.cwd(), _flags(given))).settings
+    )
+    if copied is not None:
+        say(f"Created worktree {checkout.path} on branch {checkout.branch}.")
+    for folder in copied or ():
+        say(f"Copied {folder}, which is not committed.")
+    return Path(checkout.path)
+
+
 @click.command("resume", cls=GroupedCommand)
-@click.argument("change_id", metavar="[CHANGE]", required=False)
-@_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@together(AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
+@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
+@INCLUDE_DIRTY
+@together(LOCATE_OPTIONS, _AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
 def resume(change_id: str | None, **given: Any) -> None:
     """Continue a loop that has ended, with its original settings unless overridden.
 
@@ -120,7 +146,7 @@ def resume(change_id: str | None, **given: Any) -> None:
         changed["max_iterations"] = given["max_iterations"]
     if given["stall"] is not None:
         changed["stall_iterations"] = given["stall"]
-    _begin(resumed_spec(locate(change_id, given["path"]), changed, flag=flag_named))
+    _begin(resumed_spec(locate(change_id, given["path"], everywhere=given["everywhere"]), changed, flag=flag_named))
 
 
 def _begin(spec: "LoopSpec") -> None:
@@ -153,21 +179,20 @@ def _complain(message: str) -> None:
     say(f"wt-loop: {message}", err=True)
 
 
-def _announce(made: Checkout) -> None:
-    say(f"Created worktree {made.path} on branch {made.branch}.")
+def _refuse_contradictions(given: dict[str, Any]) -> None:
+    done, command = given["done"], given["done_command"]
+    if command is not None and (done not in (None, Criterion.COMMAND) or not command.strip()):
+        raise UsageError("--done-command needs a command and allows only --done command")
+    if done == Criterion.COMMAND and command is None:
+        raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
 
 
 def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
-    done, command = given["done"], given["done_command"]
-    if command is not None:
-        if done not in (None, Criterion.COMMAND) or not command.strip():
-            raise UsageError("--done-command needs a command and allows only --done command")
+    if given["done_command"] is not None:
         return Criterion.COMMAND
-    if done == Criterion.COMMAND:
-        raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
-    if done == Criterion.TASKS and tasks is None:
+    if given["done"] == Criterion.TASKS and tasks is None:
         _complain("no tasks.md yet; the work is not done until one exists with all boxes ticked")
-    return Criterion(done) if done else default_criterion(tasks)
+    return Criterion(given["done"]) if given["done"] else default_criterion(tasks)
 
 
 def _task(words: tuple[str, ...], *, written: bool) -> str:

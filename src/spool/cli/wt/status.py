@@ -3,12 +3,16 @@
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from spool.app.loops import RECENT, LoopReport, history, report, running
 from spool.app.worktrees import locate, loop_here
+from spool.cli.loop_options import LOCATE_OPTIONS, together
+from spool.cli.target import complete_loop
+from spool.domain.loop import LoopSummary
 from spool.domain.loop_file import LoopIteration, iteration_of
 from spool.views.loop_status import show_report, worktree_table
 from spool.views.loop_table import show_loops
@@ -16,23 +20,23 @@ from spool.views.say import say, say_json
 
 
 @click.command("status")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> None:
+@together(LOCATE_OPTIONS)
+def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
     """Show a loop's status, iterations, usage and current activity.
 
     Without CHANGE, show the loop of the current worktree, or all running loops if it has none.
     """
     while True:
-        if name is None and path is None and loop_here() is None:
+        if name is None and where["path"] is None and loop_here() is None:
             loops = running()
             _clear(watch=watch and not as_json)
             show_loops(loops, as_json=as_json)
             active = bool(loops)
         else:
-            found = _report(name, path)
+            found = _report(locate(name, **where))
             _clear(watch=watch and not as_json)
             _show(found, as_json=as_json)
             active = found.loop is not None and found.loop.running
@@ -42,12 +46,12 @@ def status(name: str | None, as_json: bool, watch: bool, path: str | None) -> No
 
 
 @click.command("history")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def show_history(name: str | None, as_json: bool, path: str | None) -> None:
+@together(LOCATE_OPTIONS)
+def show_history(name: str | None, as_json: bool, **where: Any) -> None:
     """Show all iterations of a loop: duration, why each ended, and its commits."""
-    loop = locate(name, path)
+    loop = locate(name, **where)
     iterations = [iteration_of(record, loop.criterion) for record in history(loop)]
     if as_json:
         say_json(iterations)
@@ -58,8 +62,7 @@ def show_history(name: str | None, as_json: bool, path: str | None) -> None:
             say(f"{one.n}: {commit}")
 
 
-def _report(name: str | None, path: str | None) -> LoopReport:
-    loop = locate(name, path)
+def _report(loop: LoopSummary) -> LoopReport:
     found = report(Path(loop.root), loop.door, loop.change)
     return msgspec.structs.replace(found, loop=loop)
 

@@ -1,58 +1,58 @@
 """`wt-loop stop` and `wt-loop done`."""
 
+from typing import Any
+
 import click
 
 from spool.app.control import ask_to_finish, call_done
-from spool.app.loops import matching, running, with_runner
 from spool.app.worktrees import locate
-from spool.cli.stop import stop_all
-from spool.domain.loop import Door, LoopSummary
+from spool.cli.loop_options import LOCATE_OPTIONS, together
+from spool.cli.stop import stop_all, within_reach
+from spool.cli.target import complete_loop
+from spool.cli.wt.watch import named_loop
+from spool.domain.loop import Door
 from spool.domain.text import counted
 from spool.errors import UsageError
+from spool.views import words
 from spool.views.say import say
+
+_STOP = "wt-loop stop"
 
 
 @click.command("stop")
-@click.argument("names", metavar="[CHANGE]...", nargs=-1)
-@click.option("--all", "-a", "everything", is_flag=True, help="Stop all loops started by wt-loop.")
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def stop(names: tuple[str, ...], everything: bool, path: str | None) -> int:
+@click.argument("names", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_loop)
+@click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops that wt-loop started in this repository.")
+@together(LOCATE_OPTIONS)
+def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop a loop and wait until its agent has exited.
 
-    Without CHANGE, stop the loop of the current worktree. Stopping a loop that has already ended succeeds and closes
-    its window.
+    Without CHANGE, stop the loop of the current worktree; --all-projects alone stops those of all projects. Stopping a
+    loop that has already ended succeeds and closes its window.
     """
-    if everything and (names or path):
+    if every_one and (names or path):
         raise UsageError("--all cannot be used with a change or --path")
-    if not everything:
-        return stop_all([_named(name, path) for name in names or (None,)])
-    code = stop_all([loop for loop in with_runner() if loop.door is Door.WORKTREE])
-    if others := len(running()):
-        say(f"Still running: {counted(others, 'loop')} of other commands; stop with: spool stop --all")
+    if not every_one and (names or path or not everywhere):
+        return stop_all([named_loop(name, path, everywhere=everywhere) for name in names or (None,)], by=_STOP)
+    meant = within_reach(everywhere=everywhere)
+    code = stop_all([loop for loop in meant if loop.door is Door.WORKTREE], by=_STOP)
+    if others := [loop for loop in meant if loop.door is not Door.WORKTREE and loop.running]:
+        say(f"Still running: {counted(len(others), 'loop')} of other commands; stop with: spool stop --all")
     return code
 
 
 @click.command("done")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def done(name: str | None, now: bool, path: str | None) -> int:
+@together(LOCATE_OPTIONS)
+def done(name: str | None, now: bool, **where: Any) -> int:
     """Mark a loop's work as done. A running loop ends after the current iteration."""
-    loop = locate(name, path)
+    loop = locate(name, **where)
     if loop.running and not now:
         ask_to_finish(loop)
-        say(f"{loop.change} ends as done after this iteration; --now ends it immediately.")
+        say(f"{words.named(loop)} ends as done after this iteration; --now ends it immediately.")
         return 0
-    code = stop_all([loop]) if loop.running else 0
+    code = stop_all([loop], by="wt-loop done") if loop.running else 0
     if not code:
         call_done(loop)
-        say(f"{loop.change} is done.")
+        say(f"{words.named(loop)} is done.")
     return code
-
-
-def _named(name: str | None, path: str | None) -> LoopSummary:
-    """Return the named loop; one of another command only if no `wt-loop` loop has the name."""
-    found = matching(name, running()) if name and not path else []
-    if found and all(loop.door is not Door.WORKTREE for loop in found):
-        return found[0]
-    return locate(name, path)

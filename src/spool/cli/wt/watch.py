@@ -1,42 +1,41 @@
 """`wt-loop logs` and `wt-loop attach`."""
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from spool.app.loops import known, matching
+from spool.app.reach import reach_of
 from spool.app.worktrees import locate
-from spool.cli.attach import attach_to, print_file, show_log
+from spool.cli.attach import attach_to, show_log
+from spool.cli.loop_options import LOCATE_OPTIONS, together
+from spool.cli.target import complete_loop
 from spool.domain.loop import Door, LoopSummary
 
 
 @click.command("logs")
-@click.argument("name", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def logs(name: str | None, follow: bool, path: str | None) -> None:
+@together(LOCATE_OPTIONS)
+def logs(name: str | None, follow: bool, **where: Any) -> None:
     """Print the output of a loop, of all iterations."""
-    if (other := _of_another_command(name)) is not None:
-        show_log(other, follow=follow)
-        return
-    loop = locate(name, path)
-    print_file(loop, Path(loop.log or ""), follow=follow)
+    show_log(named_loop(name, **where), follow=follow)
 
 
 @click.command("attach")
-@click.argument("name", metavar="[CHANGE]", required=False)
-@click.option("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-def attach(name: str | None, path: str | None) -> int:
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
+@together(LOCATE_OPTIONS)
+def attach(name: str | None, **where: Any) -> int:
     """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
 
     The loop keeps running when you detach.
     """
-    return attach_to(_of_another_command(name) or locate(name, path))
+    return attach_to(named_loop(name, **where))
 
 
-def _of_another_command(name: str | None) -> LoopSummary | None:
-    """Return a running loop of another command, if no `wt-loop` loop has that name."""
-    found = matching(name, known()) if name else []
+def named_loop(name: str | None, path: str | None, *, everywhere: bool) -> LoopSummary:
+    """Return the named loop; a running one of another command only if no `wt-loop` loop has the name."""
+    found = matching(name, known(), reach_of(everywhere=everywhere)) if name and not path else []
     if any(loop.door is Door.WORKTREE for loop in found):
-        return None
-    return next((loop for loop in found if loop.running), None)
+        return locate(name, path, everywhere=everywhere)
+    return next((loop for loop in found if loop.running), None) or locate(name, path, everywhere=everywhere)

@@ -100,7 +100,7 @@ class PromptPlan:
         self._ticked_before = 0
         self._seen: tuple[str, ...] = ()
 
-    async def resume(self, memory: PlanState) -> PlanState:
+    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:  # noqa: ARG002 - the protocol's
         """Reset the idle count: limits count per run."""
         return msgspec.structs.replace(memory, idle=0)
 
@@ -135,6 +135,7 @@ class PromptPlan:
                 user_prompt=self._aim.task,
                 context=self._world.read_context(),
                 refusal=memory.refusal,
+                uncommitted=memory.uncommitted,
                 idle=memory.idle if memory.idle == self.limits.stall - 1 else 0,
                 checks=self._world.keeper.brief(memory.base) if self._world.keeper else "",
                 question_tool=self._world.question_tool,

@@ -16,6 +16,7 @@ from spool.domain.events import (
     StoryDone,
     StoryEvent,
     StoryProgress,
+    TreeKept,
     Warned,
 )
 from spool.domain.gates.values import GateResult, Proof, refusal
@@ -42,7 +43,7 @@ from spool.domain.verdict import (
 )
 from spool.engine.gatekeeper import Claim, Gatekeeper
 from spool.engine.gates import Gate, StoryBoxes
-from spool.engine.plan import Findings, Judgement, Place
+from spool.engine.plan import Findings, Judgement, Place, after_failed_commit
 from spool.engine.ports import Emit
 from spool.engine.task_book import TaskBook
 from spool.errors import ChangeError, CommandError
@@ -83,6 +84,14 @@ class Checkpoints(Protocol):
         """Restore the tree; return the discarded work, which is kept, or None."""
         ...
 
+    async def differs(self, checkpoint: Checkpoint) -> bool:
+        """Whether a revert would change anything."""
+        ...
+
+    async def set_aside(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that another one will replace, and return the name by which it can be restored."""
+        ...
+
     async def drop(self, checkpoint: Checkpoint) -> None:
         """Delete the checkpoint."""
         ...
@@ -106,9 +115,14 @@ class StoryOptions:
     limits: Limits
     max_retries: int
     on_resume: OnResume
+    """What to do with a tree that is as the earlier run left it; one that was edited since is kept."""
     question_tool: str
     learnings: str
     """Path of the file with learnings for later stories."""
+    answer: OnResume | None = None
+    """A person's decision for this run, whoever edited the tree."""
+    fresh: bool = False
+    """Whether to leave the tree alone, with a checkpoint that an earlier run left."""
     own_folders: tuple[str, ...] = ()
     """The folders of the change and of Spool, which do not count as work."""
 
@@ -140,17 +154,30 @@ class StoryPlan:
         self._world = world
         self._known = StoryList()
         self._resumed = False
+        self._keeps_edits: bool | None = None
+        """Whether the tree that is about to be kept may hold a person's edits; None if it is no earlier run's."""
 
-    async def resume(self, memory: PlanState) -> PlanState:
-        """Return the memory, with a revert due if an earlier run left a checkpoint to restore."""
-        self._resumed = True  # a person may have worked in the tree since
-        if memory.due is not Due.NOTHING:
-            return memory
+    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:
+        """Return the memory, with a revert or a new checkpoint due if an earlier run left a checkpoint.
+
+        Without an answer a tree is reverted only if nobody can have edited it since the earlier run.
+        """
         left = await self._world.checkpoints.current()
+        if left is not None and self._options.fresh:
+            await self._world.checkpoints.drop(left)
+            return memory
+        self._resumed = True  # a person may have worked in the tree since
+        decided = not memory.fingerprint or not edited or self._options.answer is OnResume.REVERT
+        if left is None or (memory.due is not Due.NOTHING and decided):
+            return memory
+        how = self._options.answer or (OnResume.KEEP if edited else self._options.on_resume)
         # An interrupted revert left a mixture of two trees, which is never kept.
-        if left is not None and (self._options.on_resume is OnResume.REVERT or left.half_reverted):
+        if how is OnResume.REVERT or left.half_reverted:
             return msgspec.structs.replace(memory, due=Due.REVERT)
-        return memory
+        if not await self._world.checkpoints.differs(left):
+            return msgspec.structs.replace(memory, due=Due.NOTHING)
+        self._keeps_edits = edited
+        return msgspec.structs.replace(memory, due=Due.KEEP)
 
     async def choose(self, memory: PlanState) -> PlanState | Finish:
         """Choose the next incomplete story and announce it."""
@@ -204,6 +231,7 @@ class StoryPlan:
                 context=self._world.read_context(),
                 last_failure=memory.own_words,
                 refusal=memory.refusal,
+                uncommitted=memory.uncommitted,
                 checks=self._world.keeper.brief(memory.base) if self._world.keeper else "",
                 question_tool=self._options.question_tool,
             )
@@ -268,10 +296,9 @@ class StoryPlan:
         if memory.due is Due.REVERT and checkpoint is not None:
             await self._revert(memory, checkpoint)
         elif memory.due is Due.ACCEPT:
-            await self._accept(memory, checkpoint)
-            return _for_next_story(memory)
+            return _for_next_story(await self._accept(memory, checkpoint))
         elif memory.due is Due.KEEP:
-            await self._save(self._story_of(memory))
+            await self._keep(memory, checkpoint)
         return msgspec.structs.replace(memory, due=Due.NOTHING)
 
     async def evidence(self, memory: PlanState) -> str:
@@ -287,7 +314,8 @@ class StoryPlan:
         if finish.status is Status.DONE:
             await self._world.checkpoints.cleanup()
             return ""
-        return _story_id(memory) if await self._world.checkpoints.current() is not None else ""
+        left = await self._world.checkpoints.current() if finish.status is Status.STUCK else None
+        return _story_id(memory) if left is not None and await self._world.checkpoints.differs(left) else ""
 
     def _story(self, memory: PlanState) -> Story:
         found = self._known.find(_story_id(memory))
@@ -311,19 +339,32 @@ class StoryPlan:
         self._warn(discarded.warnings if discarded else ())
         await self._note_boxes()
 
-    async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
-        """Commit the story if wanted, and only then drop its checkpoint."""
+    async def _keep(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
+        """Make refused work the checkpoint; where an earlier run left one, set it aside, and the next attempt saves."""
+        edited, self._keeps_edits = self._keeps_edits, None
+        if checkpoint is None or edited is None:
+            await self._save(self._story_of(memory))
+            return
+        saved_as = await self._world.checkpoints.set_aside(checkpoint)
+        await self._world.checkpoints.drop(checkpoint)
+        self._world.emit(TreeKept(story_id=_story_id(memory), saved_as=saved_as, edited=edited))
+
+    async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> PlanState:
+        """Commit the story if wanted, and only then drop its checkpoint; return the memory with the commit's fate."""
         story = self._story_of(memory)
         commit = None
         if self._world.commit is not None:
             try:
                 commit = await self._world.commit(f"Story {story.id}: {story.title}", memory.leavings)
+                memory = msgspec.structs.replace(memory, uncommitted="")
             except CommandError as error:
                 self._world.emit(Warned(message=str(error), hint=error.hint))
+                memory = after_failed_commit(memory, error)
         if checkpoint is not None:
             await self._world.checkpoints.drop(checkpoint)
             self._world.emit(CheckpointDropped(story_id=story.id))
         self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit, proof=memory.accepted))
+        return memory
 
     def _announce(self, story: StoryState) -> None:
         self._world.emit(
@@ -363,6 +404,9 @@ def _for_next_story(memory: PlanState) -> PlanState:
         proof=memory.proof,
         evidence=memory.evidence,
         leavings=memory.leavings,
+        failed_commits=memory.failed_commits,
+        uncommitted=memory.uncommitted,
+        fingerprint=memory.fingerprint,
     )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +13,8 @@ import msgspec
 from spool.domain.invocation import Invocation, Stdin
 from spool.domain.text import clean
 from spool.errors import AgentHostError
-from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started
+from spool.host.agents.memory import MemoryMeter
+from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started, Supervision
 from spool.host.agents.sweep import end_descendants
 from spool.host.agents.tail import Notifier, TailedFile
 from spool.host.state.files import naming, opened, write_all
@@ -29,11 +29,18 @@ class AgentProcess:
     """A running agent, as the engine sees it."""
 
     def __init__(
-        self, output: TailedFile, errors: TailedFile, order: Callable[[Order], None], *, side_file: str = ""
+        self,
+        output: TailedFile,
+        errors: TailedFile,
+        order: Callable[[Order], None],
+        meter: MemoryMeter,
+        *,
+        side_file: str = "",
     ) -> None:
         self._output = output
         self._errors = errors
         self._order = order
+        self._meter = meter
         self._side_file = side_file
         self._killed = False
         self.exit_code: int | None = None
@@ -49,6 +56,11 @@ class AgentProcess:
     def bytes_seen(self) -> int:
         """Bytes on standard output and standard error so far."""
         return max(self._output.size, self._output.offset) + self._errors.size
+
+    @property
+    def over_memory(self) -> bool:
+        """Whether the agent and its descendants have used more memory than the limit."""
+        return self._meter.over
 
     def read(self) -> bytes:
         """Return the next bytes of standard output."""
@@ -83,12 +95,18 @@ class AgentHost:
     """The runner's connection to the supervisor."""
 
     def __init__(
-        self, supervisor: int, line: socket.socket, *, directory: Path, logs: Path, environment: Mapping[str, str]
+        self,
+        supervision: Supervision,
+        *,
+        directory: Path,
+        logs: Path,
+        environment: Mapping[str, str],
+        isolated: bool = False,
     ) -> None:
-        self._supervisor = supervisor
-        self._line = line
+        self._supervisor, self._line, self._group = supervision
         self._directory = directory
         self._logs = logs
+        self._isolated = isolated
         self._environment = dict(environment)
         self._decode = msgspec.json.Decoder(Report)
         self._inbox = b""
@@ -97,8 +115,8 @@ class AgentHost:
         self._agent: AgentProcess | None = None
         self._wake: Callable[[], None] = lambda: None
         self._notifier = Notifier()
-        line.setblocking(False)
-        asyncio.get_running_loop().add_reader(line, self._read_reports)
+        self._line.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._line, self._read_reports)
         if self._notifier.descriptor is not None:
             asyncio.get_running_loop().add_reader(self._notifier.descriptor, self._on_output)
 
@@ -129,7 +147,7 @@ class AgentHost:
 
     @asynccontextmanager
     async def start(
-        self, invocation: Invocation, *, iteration: int, prompt: str, wake: Callable[[], None]
+        self, invocation: Invocation, *, iteration: int, prompt: str, memory_limit: int = 0, wake: Callable[[], None]
     ) -> AsyncIterator[AgentProcess]:
         """Start an agent, and end it when the context exits."""
         make_folder(self._logs)
@@ -145,6 +163,7 @@ class AgentHost:
             self._directory,
             (stdin, output, errors),
         )
+        spawn.memory_limit, spawn.isolated = memory_limit, self._isolated
         async with self._running(spawn, output, errors, wake, side_file=invocation.side_file) as agent:
             yield agent
 
@@ -166,7 +185,8 @@ class AgentHost:
     ) -> AsyncIterator[AgentProcess]:
         self._wake = wake
         with TailedFile(output) as out, TailedFile(errors) as err, self._notifier.watching(output, errors):
-            agent = self._agent = AgentProcess(out, err, self._send, side_file=side_file)
+            meter = MemoryMeter(self._supervisor, spawn.memory_limit, self._group)
+            agent = self._agent = AgentProcess(out, err, self._send, meter, side_file=side_file)
             self._send(spawn)
             await self._started(os.fsdecode(spawn.argv[0]))
             try:
@@ -220,7 +240,7 @@ class AgentHost:
         """End the children of a killed supervisor, which this process has inherited."""
         self._lost = True
         asyncio.get_running_loop().remove_reader(self._line)
-        self._mark_ended(None, end_descendants(os.getpid()))
+        self._mark_ended(None, end_descendants(os.getpid(), self._group))
         self._report.put_nowait(None)
 
     def _mark_ended(self, exit_code: int | None, left: tuple[int, ...]) -> None:

@@ -13,11 +13,13 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from spool.host.agents.control_group import ControlGroup, make_group
 from spool.host.agents.sweep import (
     become_subreaper,
     end_descendants,
@@ -46,6 +48,9 @@ class Spawn(msgspec.Struct, tag="spawn"):
     stdin: bytes
     stdout: bytes
     stderr: bytes
+    memory_limit: int = 0
+    isolated: bool = False
+    """Whether to start it in a pid namespace."""
 
 
 class Order(msgspec.Struct, tag="order"):
@@ -78,20 +83,32 @@ Request = Spawn | Order
 Report = Started | NotStarted | Ended
 
 
-def fork_supervisor() -> tuple[int, socket.socket]:
-    """Fork the supervisor; return its pid and the runner's socket to it. Call it before any thread starts."""
+class Supervision(NamedTuple):
+    """The runner's side of a supervisor."""
+
+    pid: int
+    line: socket.socket
+    group: ControlGroup | None
+    """The control group of the agents."""
+
+
+def fork_supervisor() -> Supervision:
+    """Fork the supervisor. Call it before any thread starts."""
     _expect_children()
+    group = make_group()
+    # Stays open in runner and supervisor until they are gone, and so holds the guard back.
+    kept = [group.guard()] if group else []
     become_subreaper()
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid:
         theirs.close()
-        return pid, ours
+        return Supervision(pid, ours, group)
     status = 1
     try:
         ours.close()
-        _detach(theirs)
-        _Supervisor(theirs).serve()
+        _detach(theirs.fileno(), *kept)
+        _Supervisor(theirs, group).serve()
         status = 0
     finally:
         os._exit(status)
@@ -103,8 +120,8 @@ def _expect_children() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _detach(line: socket.socket) -> None:
-    """Leave the terminal and close every inherited descriptor, locks and pipes above all."""
+def _detach(*kept: int) -> None:
+    """Leave the terminal and close every other inherited descriptor, locks and pipes above all."""
     os.setsid()
     for signum in _IGNORED:
         signal.signal(signum, signal.SIG_IGN)
@@ -112,15 +129,16 @@ def _detach(line: socket.socket) -> None:
     devnull = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(devnull, descriptor)
-    keep = line.fileno()
-    os.closerange(3, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
+    bounds = [2, *sorted(kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16)]
+    for below, above in pairwise(bounds):
+        os.closerange(below + 1, above)
     become_subreaper()
 
 
 class _Supervisor:
-    def __init__(self, line: socket.socket) -> None:
+    def __init__(self, line: socket.socket, group: ControlGroup | None) -> None:
         self._line = line
+        self._group = group
         self._inbox = b""
         self._decode = msgspec.json.Decoder(Request)
         self._agent: int | None = None
@@ -143,7 +161,9 @@ class _Supervisor:
                 self._send_due_signals()
                 self._reap_children()
         finally:
-            end_descendants(os.getpid())
+            end_descendants(os.getpid(), self._group)
+            if self._group is not None:
+                self._group.remove()
 
     def _handle_requests(self) -> bool:
         try:
@@ -161,7 +181,9 @@ class _Supervisor:
 
     def _spawn(self, spawn: Spawn) -> None:
         try:
-            self._agent = _start(spawn)
+            if self._group is not None:
+                self._group.limit_memory(spawn.memory_limit)
+            self._agent = _start(spawn, self._group)
         except OSError as error:
             self._report(NotStarted(errno=error.errno or 0, message=error.strerror or str(error)))
             return
@@ -197,6 +219,8 @@ class _Supervisor:
                     os.kill(self._agent, signum)  # only the agent, which ends its own tools best
                     os.kill(self._agent, signal.SIGCONT)
             else:
+                if signum == signal.SIGKILL and self._group is not None:
+                    self._group.kill()
                 signal_descendants(os.getpid(), signum, signal.SIGCONT)
 
     def _reap_children(self) -> None:
@@ -210,7 +234,7 @@ class _Supervisor:
                 return
             if pid == self._agent:
                 self._agent = None
-                left = end_descendants(os.getpid())
+                left = end_descendants(os.getpid(), self._group)
                 self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), left=left))
 
     def _report(self, report: Report) -> None:
@@ -218,7 +242,7 @@ class _Supervisor:
             self._line.sendall(msgspec.json.encode(report) + b"\n")
 
 
-def _start(spawn: Spawn) -> int:
+def _start(spawn: Spawn, group: ControlGroup | None) -> int:
     """Start an agent in its own session; raise OSError if its program cannot run.
 
     Not with subprocess: the child must ask to die with this process before it runs the program.
@@ -227,6 +251,13 @@ def _start(spawn: Spawn) -> int:
     pid = os.fork()
     if pid == 0:
         try:
+            if group is not None:
+                with suppress(OSError):  # then signals alone end it
+                    group.enter()
+            if spawn.isolated:
+                from spool.host.agents.pid_namespace import enter
+
+                enter(report)
             _become(spawn)
         except OSError as error:
             what = os.fsdecode(error.filename or spawn.argv[0])

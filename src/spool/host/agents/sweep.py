@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from spool.host.agents.control_group import ControlGroup
+
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
@@ -98,10 +100,10 @@ def signal_exactly(pid: int, started: str, signum: int) -> bool:
         os.close(handle)
 
 
-def end_descendants(root: int) -> tuple[int, ...]:
+def end_descendants(root: int, group: ControlGroup | None = None) -> tuple[int, ...]:
     """End every descendant: SIGTERM and SIGCONT, then SIGKILL after 0.3 s, repeated for up to 1 s.
 
-    Return those that cannot be killed.
+    Return those that cannot be killed. With a control group, the kernel kills all of it at once.
     """
     if not _reap():
         return ()
@@ -111,6 +113,8 @@ def end_descendants(root: int) -> tuple[int, ...]:
         time.sleep(0.005)
     give_up_at = time.monotonic() + GIVE_UP_S
     while _reap():
+        if group is not None:
+            group.kill()
         _kill_groups(root)
         signal_descendants(root, signal.SIGKILL)
         if time.monotonic() > give_up_at:

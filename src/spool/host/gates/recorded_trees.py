@@ -16,7 +16,7 @@ from spool.host.git.checkpoints.refs import Pins
 from spool.host.git.checkpoints.shadow import GATES, TREES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
-from spool.host.git.repository import Repository, ask_git, git_environment
+from spool.host.git.repository import Repository, ask_git
 from spool.host.state.places import user_cache
 from spool.nofollow import make_folder
 
@@ -109,7 +109,7 @@ class RecordedTrees:
     async def checkout(self, tree: Tree, share: Sequence[str]) -> AsyncIterator[Path]:
         """Check out a tree in a folder of its own, outside the working tree, and remove it afterwards.
 
-        It is a clone without remotes, so that a check may ask git; it borrows ignored files, such as `.venv`.
+        It is a repository, so that a check may ask git; it borrows ignored files, such as `.venv`.
         """
         scratch = user_cache() / "scratch"
         make_folder(scratch)
@@ -124,13 +124,16 @@ class RecordedTrees:
             yield folder
 
     async def _clone(self, folder: Path) -> None:
-        top, timeout_s = self._repository.top, _CHECKOUT_S
-        words = ("clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", str(top), str(folder))
-        env = git_environment(GIT_ALLOW_PROTOCOL="file")  # git reads even its own disk by a protocol
-        await ask_git(*words, directory=top, timeout_s=timeout_s, env=env)
-        await ask_git("remote", "remove", "origin", directory=folder, timeout_s=timeout_s)
-        if await self._head():
-            await ask_git("read-tree", "HEAD", directory=folder, timeout_s=timeout_s)
+        """Make a repository that borrows the objects, with HEAD where it is; no git of ours uses a transport."""
+        make_folder(folder)
+        words = ("init", "--quiet", "--template=", f"--object-format={self._repository.object_format}")
+        await ask_git(*words, directory=folder, timeout_s=_CHECKOUT_S)
+        lent = self._repository.common_dir / "objects"
+        make_folder(folder / ".git" / "objects" / "info")
+        (folder / ".git" / "objects" / "info" / "alternates").write_bytes(os.fsencode(lent) + b"\n")
+        if head := await self._head():
+            await ask_git("update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
+            await ask_git("read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
 
     async def _head(self) -> str | None:
         words = ["git", "rev-parse", "--quiet", "--verify", "HEAD"]

@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
+from spool.host.git.pointers import main_of, top_of
 from spool.host.git.repository import QUIET, git_environment, online_environment
 from spool.host.state.places import user_config
 
@@ -54,9 +55,11 @@ def checkouts(directory: Path) -> list[Checkout]:
     return found
 
 
-def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path]) -> Checkout:
-    """Return the only working tree of a change: in the repository around `here`, else in any known project."""
-    found = _candidates(change_id, here) or _elsewhere(change_id, projects)
+def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path] | None = None) -> Checkout:
+    """Return the only working tree of a change: in the repository around `here`, else in the given projects."""
+    found = _candidates(change_id, here) or registered(change_id, here)
+    if not found and projects is not None:
+        found = _elsewhere(change_id, projects)
     if len(found) == 1:
         return found[0]
     if found:
@@ -81,24 +84,37 @@ def checkout_at(path: Path) -> Checkout:
     return Checkout(path=top, repository=Path(top).name)
 
 
-def make_checkout(change_id: str, *, here: Path, copy: Sequence[str], setup: str) -> Checkout:
-    """Create a change's worktree beside the main one, on its branch, and copy the files that match `copy`."""
+def make_checkout(
+    change_id: str, *, here: Path, copy: Sequence[str], setup: str, folders: Sequence[Path] = ()
+) -> tuple[Checkout, list[Path]]:
+    """Create a change's worktree beside the main one, on its branch, and copy the files that match `copy`.
+
+    Copy `folders` too, where they are not committed; return those that were.
+    """
     known = checkouts(here)
     if not known:
         raise UsageError(f"{here} is not in a git working tree", hint="run this in a git repository")
     main = Path(known[0].path)
     path = main.parent / folders_for(change_id, known[0].repository)[0]
     if path.exists():
-        raise UsageError(f"{path} already exists", hint="use it, or remove it")
+        raise UsageError(f"{path} already exists, and is not a worktree of this repository", hint=Hint.CHOOSE_PATH)
     branch = _existing_branch(change_id, main)
     words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
     for source in _to_copy(main, copy):
         if not os.path.lexists(path / source.name):  # a branch may bring a link that leads nowhere yet
             shutil.copy2(source, path / source.name, follow_symlinks=False)
+    brought = [folder for folder in folders if _bring_along(folder, path, newer=branch is None)]
     if setup:
         _set_up(setup, path)
-    return Checkout(path=str(path), branch=branch or f"change/{change_id}", repository=known[0].repository)
+    made = Checkout(path=str(path), branch=branch or f"change/{change_id}", repository=known[0].repository)
+    return made, brought
+
+
+def has_branch(change_id: str, here: Path) -> bool:
+    """Whether the repository around a directory has a branch for a change."""
+    known = checkouts(here)
+    return bool(known) and _existing_branch(change_id, Path(known[0].path)) is not None
 
 
 def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
@@ -135,30 +151,27 @@ def git(*words: str, directory: Path, quietly: bool = True) -> str:
 
 
 def _candidates(change_id: str, directory: Path) -> list[Checkout]:
-    known = checkouts(directory)
-    found = [one for one in known if gives(one, change_id)]
-    if known:
-        found += _clones(change_id, Path(known[0].path).parent, known[0].repository)
-    return _unique(found)
+    return _unique(one for one in checkouts(directory) if gives(one, change_id))
 
 
-def _clones(change_id: str, parent: Path, repository: str) -> Iterator[Checkout]:
-    """Yield clones beside the repository that carry its name; a folder called just `<id>` may be unrelated."""
-    for name in folders_for(change_id, repository)[:2]:
-        if (parent / name / ".git").exists():
-            yield Checkout(path=str(parent / name), repository=repository)
+def registered(change_id: str, here: Path) -> list[Checkout]:
+    """Return the worktree that wt-tools knows under this name in the repository around a directory."""
+    top = top_of(here)
+    main = main_of(top).resolve() if top else None
+    projects = wt_tools_projects(wt_tools_file()).items()
+    return [
+        Checkout(path=one.path, branch=one.branch, repository=name)
+        for name, project in projects
+        if project.path and Path(project.path).resolve() == main
+        if (one := project.worktrees.get(change_id)) is not None and Path(one.path).is_dir()
+    ]
 
 
 def _elsewhere(change_id: str, projects: Iterable[Path]) -> list[Checkout]:
+    known = [Path(one.path) for one in wt_tools_projects(wt_tools_file()).values() if one.path]
     found = []
-    for name, project in wt_tools_projects(wt_tools_file()).items():
-        one = project.worktrees.get(change_id)
-        if one is not None and Path(one.path).is_dir():
-            found.append(Checkout(path=one.path, branch=one.branch, repository=name))
-        if project.path:
-            projects = [*projects, Path(project.path)]
-    for path in dict.fromkeys(projects):
-        found += _candidates(change_id, path)
+    for path in dict.fromkeys([*projects, *known]):
+        found += registered(change_id, path) + _candidates(change_id, path)
     return _unique(found)
 
 
@@ -177,6 +190,22 @@ def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
     """Return the files to copy: none behind a linked folder, which may lead outside the repository."""
     found = {path for pattern in patterns for path in main.glob(pattern) if path.is_file()}
     return sorted(path for path in found if path.parent.resolve() == path.parent)
+
+
+def _bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
+    """Copy a folder into a new worktree if that lacks it, or, if `newer`, has only what was committed of it."""
+    top = top_of(folder)
+    if top is None or not folder.is_dir():
+        return False
+    target = worktree / folder.relative_to(top)
+    if target.exists() and not (newer and _uncommitted(folder)):
+        return False
+    shutil.copytree(folder, target, symlinks=True, dirs_exist_ok=True)
+    return True
+
+
+def _uncommitted(folder: Path) -> bool:
+    return bool(git("status", "--porcelain", "--ignored", "--untracked-files=all", "--", ".", directory=folder))
 
 
 def _set_up(command: str, directory: Path) -> None:

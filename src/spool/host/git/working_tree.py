@@ -3,20 +3,28 @@
 import asyncio
 import hashlib
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
+from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 
 from spool.domain.state import Changes
-from spool.errors import CheckpointError, CommandFailed
-from spool.host.command import checked
+from spool.domain.text import capped
+from spool.errors import CheckpointError, CommandFailed, HookRefused
+from spool.host.command import checked, run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
-from spool.host.git.repository import Repository, ask_git, head_of, online_environment
+from spool.host.git.repository import QUIET, Repository, ask_git, git_environment, head_of, online_environment
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
+_HOOK_WORDS = 4_000
+_NO_IDENTITY, _LOCKED = "tell me who you are", "index.lock"
 _NESTED_ASKED = 20
 _LOCKED_PAUSES_S = (0.1, 0.3, 0.6, 1.0)
 
@@ -80,6 +88,34 @@ class GitWorktree:
             heads[name] = await head_of(self._repository.top / name, timeout_s=self._timeout_s)
         return _Mark(tree=recording.tree, heads=heads)
 
+    async def fingerprint(self) -> str:
+        """Return a hash of the tree, HEAD, the index, nested HEADs, and size and time of single ignored files."""
+        mark = await self._mark()
+        top, timeout_s = self._repository.top, self._timeout_s
+        asked = (
+            ("rev-parse", "--quiet", "--verify", "HEAD"),
+            ("symbolic-ref", "--quiet", "HEAD"),
+            ("ls-files", "--stage", "-z"),
+        )
+        digest = sha256(msgspec.json.encode([mark.tree, sorted(mark.heads.items())]))
+        for words in asked:
+            argv = ["git", *QUIET, *words]
+            digest.update((await run_command(argv, directory=top, timeout_s=timeout_s, env=git_environment())).output)
+        ignored = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        listed = await ask_git(*ignored, directory=top, timeout_s=timeout_s)
+        for name in listed.output.split(b"\0"):
+            digest.update(_stamp(top, name) if name and not name.endswith(b"/") else b"")
+        return digest.hexdigest()
+
+    async def dirty(self, excepting: Sequence[str]) -> list[str]:
+        """Return the files with uncommitted changes, but for Spool's own and those under the given paths."""
+        listed = await ask_git(
+            "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--",
+            ".", *(f":(exclude,top,literal){path}" for path in (".spool/.state", *excepting)),
+            directory=self._repository.top, timeout_s=self._timeout_s,
+        )  # fmt: skip
+        return [line[3:] for line in listed.text.split("\0") if line]
+
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
         """Commit everything but Spool's own files and those to leave, with the user's identity, hooks and filters."""
         for name in _UNFINISHED:
@@ -90,9 +126,25 @@ class GitWorktree:
         await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state", *left)
         if not await self._staged():
             return None
-        await self._as_user("commit", "--quiet", "--message", message)
+        try:
+            await self._as_user("commit", "--quiet", "--message", message)
+        except CommandFailed as error:
+            if not await self._has_hook() or _NO_IDENTITY in error.said or _LOCKED in error.said:
+                raise
+            raise HookRefused(str(error), said=capped(error.said, _HOOK_WORDS)) from None
         head = await ask_git("rev-parse", "HEAD", directory=top, timeout_s=self._timeout_s)
         return head.text
+
+    async def _has_hook(self) -> bool:
+        """Whether a hook can have refused a commit."""
+        found = await run_command(  # not quietly: that leaves the hooks out
+            ["git", "rev-parse", "--git-path", "hooks"],
+            directory=self._repository.top,
+            timeout_s=self._timeout_s,
+            env=git_environment(),
+        )
+        folder = self._repository.top / found.text
+        return any(os.access(folder / name, os.X_OK) for name in _HOOKS)
 
     async def _staged(self) -> bool:
         staged = await ask_git(
@@ -114,6 +166,13 @@ class GitWorktree:
                 await asyncio.sleep(pause_s)
 
 
+def _stamp(top: Path, name: bytes) -> bytes:
+    with suppress(OSError):
+        info = os.lstat(os.path.join(os.fsencode(top), name))  # noqa: PTH118 - bytes
+        return name + f"{info.st_size}:{info.st_mtime_ns}".encode()
+    return name
+
+
 class PlainFolder:
     """A working directory without git: changes are unknown, and nothing is committed."""
 
@@ -127,3 +186,11 @@ class PlainFolder:
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:  # noqa: ARG002 - as above
         """Return None: nothing is committed."""
         return None
+
+    async def fingerprint(self) -> str:
+        """Return an empty text: without git nobody compares."""
+        return ""
+
+    async def dirty(self, excepting: Sequence[str]) -> list[str]:  # noqa: ARG002 - as with git
+        """Return nothing: nothing is committed."""
+        return []

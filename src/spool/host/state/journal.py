@@ -10,7 +10,7 @@ import msgspec
 
 from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
 from spool.domain.stream import Usage, UsageSoFar
-from spool.host.state.files import naming, write_all
+from spool.host.state.files import naming, sync_folder, write_all
 from spool.host.state.records import encoded
 from spool.nofollow import open_file
 
@@ -24,8 +24,11 @@ class JournalWriter:
     """Stamps events and appends them."""
 
     def __init__(self, path: Path, *, run_id: str, now: Callable[[], datetime]) -> None:
+        new = not path.exists()
         with naming(path):
             self._descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            if new:
+                sync_folder(path.parent)
         self._path = path
         self._run_id = run_id
         self._now = now

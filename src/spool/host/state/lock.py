@@ -83,7 +83,7 @@ def _take(descriptor: int) -> None:
         if other := _named(descriptor):
             raise LockedError(
                 f"{_what(other)} is already running in {other.directory} "
-                f"(pid {other.runner.pid}, since {other.since:%H:%M:%S} UTC)",
+                f"(pid {other.runner.pid}, since {other.since.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
             )

@@ -16,6 +16,8 @@ from spool.host.state.places import user_state
 from spool.host.state.records import encoded
 from spool.nofollow import make_folder
 
+STOPPED_BY = "stopped-by"
+"""The suffix of the file that says who stopped a run."""
 KEPT = 100
 """The number of finished runs to keep."""
 

@@ -4,8 +4,9 @@
 the git common directory, so that the folder can be restored after an agent's `git clean -fdx`.
 """
 
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
 from spool.domain.stream import Usage
-from spool.errors import StateError, UnreadableState
+from spool.errors import RemovedTree, StateError, UnreadableState
 from spool.host.state import files
 from spool.host.state.journal import usage_of
 from spool.host.state.records import encoded
@@ -36,6 +37,9 @@ class StateFolder:
     def __init__(self, path: Path, *, mirror: Path | None = None) -> None:
         self.path = path
         self._mirror = mirror
+        self._root = path.parents[3]
+        self._ground: tuple[int, bool] | None = None
+        """The project's directory as a run found it: its inode, and whether git was there."""
 
     @property
     def journal(self) -> Path:
@@ -61,6 +65,7 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Create the folder, hide it from git without touching the user's .gitignore, and restore missing files."""
+        self.refuse_removed()
         with files.naming(self.path):
             make_folder(self.path)
         guard = self.path.parent.parent / ".gitignore"
@@ -70,6 +75,14 @@ class StateFolder:
             make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
                 _restore(self._mirror / name, self.path / name)
+
+    def refuse_removed(self) -> None:
+        """Raise if the project's directory was removed since `prepare`, also if an agent has made it anew."""
+        now = _ground(self._root)
+        was, self._ground = self._ground, self._ground or now
+        # The inode alone proves nothing: on some network file systems it changes.
+        if now is None or (was is not None and now[0] != was[0] and was[1] and not now[1]):
+            raise RemovedTree(f"{self._root} was removed while its loop was running")
 
     def load(self) -> LoopState | None:
         """Return the state; None if there is none. Unreadable state is an error, never a default."""
@@ -146,7 +159,13 @@ class StateFolder:
         if state is None:
             return None
         used = usage_of(self.journal, state.in_flight.iteration) if state.in_flight else Usage()
-        return unfinished(state, last, now=now, used=used)
+        return unfinished(state, last, now=min(now, self._last_sign(state) or now), used=used)
+
+    def _last_sign(self, state: LoopState) -> datetime | None:
+        """Return when the runner that died, or its agent, last wrote anything."""
+        agent = [self.logs / f"{state.iteration:04d}.{stream}" for stream in ("out", "err")]
+        written = [path.stat().st_mtime for path in (self.journal, *agent) if path.exists()]
+        return datetime.fromtimestamp(max(written), UTC) if written else None
 
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""
@@ -161,10 +180,14 @@ class StateFolder:
             return None
         aside = self.path / "earlier" / label
         make_folder(aside)
+        if self._mirror is not None:
+            for name in names:
+                (self._mirror / name).unlink(missing_ok=True)
+            files.sync_folder(self._mirror)
+        # The state first, and each step durably: after a power cut, no state may stand without its history.
         for name in names:
             (self.path / name).rename(aside / name)
-            if self._mirror is not None:
-                (self._mirror / name).unlink(missing_ok=True)
+            files.sync_folder(self.path)
         return aside
 
     def context(self) -> str:
@@ -174,14 +197,13 @@ class StateFolder:
         return ""
 
     def add_context(self, text: str) -> None:
-        """Append to the context in one write, so that no reader sees half of it."""
-        self.prepare()
-        self._write_context(text.rstrip("\n") + "\n", os.O_APPEND)
+        """Append to the context; no reader sees half of it, and no two writers lose each other's text."""
+        note = text.rstrip("\n") + "\n"
+        self._change_context(lambda old: old + note.encode("utf-8", "surrogateescape"))
 
     def clear_context(self) -> None:
         """Empty the context."""
-        self.prepare()
-        self._write_context("", os.O_TRUNC)
+        self._change_context(lambda _: b"")
 
     def mark_done(self) -> None:
         """Mark the work as done, for a running loop to find."""
@@ -196,14 +218,18 @@ class StateFolder:
         """Remove the mark, before a new run."""
         (self.path / _DONE).unlink(missing_ok=True)
 
-    def _write_context(self, text: str, how: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | how
-        with files.naming(self._context), files.opened(self._context, flags) as descriptor:
-            files.write_all(descriptor, text.encode("utf-8", "surrogateescape"))
-            os.fsync(descriptor)
+    def _change_context(self, change: Callable[[bytes], bytes]) -> None:
+        self.prepare()
+        if self._context.is_symlink():
+            raise StateError(f"{self._context} is a link", hint="Spool does not follow links")
+        with files.naming(self._context), files.opened(self.path, os.O_RDONLY | os.O_DIRECTORY) as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            files.replace_file(self._context, change(self._context.read_bytes() if self._context.exists() else b""))
+        self.link()
 
     def _repair(self) -> None:
         """Restore the folder, or a record in it, if it was removed. Context alone may be removed."""
+        self.refuse_removed()
         lost = self._mirror is not None and any(
             (self._mirror / name).exists() and not (self.path / name).exists() for name in _RECORDS
         )
@@ -220,10 +246,20 @@ class StateFolder:
             temporary.rename(self._mirror / "state.json")
 
 
+def _ground(root: Path) -> tuple[int, bool] | None:
+    with suppress(OSError):
+        return root.stat().st_ino, (root / ".git").exists()
+    return None
+
+
 def _restore(kept: Path, lost: Path) -> None:
     if kept.exists() and not lost.exists():
         if kept.name == "state.json":
-            files.replace_file(lost, read_file(kept))
+            # The copy was not synced; what a power cut left of it may be unreadable.
+            with suppress(StateError):
+                data = read_file(kept)
+                _decoded(data, LoopState, kept)
+                files.replace_file(lost, data)
         else:
             with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost, follow_symlinks=False)

@@ -12,7 +12,7 @@ from textual.containers import Container
 
 from spool.app.client import Client
 from spool.domain.loop import Door, LoopSummary
-from spool.domain.progress import LoopProgress, StoryView
+from spool.domain.progress import LoopProgress, Mark, StoryView
 from spool.domain.story import StoryList
 from spool.domain.text import one_line
 from spool.errors import SpoolError
@@ -55,15 +55,15 @@ class LoopScreen(SpoolScreen):
         ("n, p", "mark the next or previous call or file"),
         ("Enter, click", "fold or unfold it"),
         ("f", "fold or unfold all"),
-        ("a", "add a note for the next iteration"),
+        ("a", "add a note to all later prompts"),
         ("s", "show the result so far"),
-        ("d", "detach; the loop keeps running"),
-        ("q", "stop the loop; completed work is kept"),
+        ("d", "leave the loop running"),
+        ("q", "stop the loop; nothing is lost"),
         ("q q q", "within three seconds: force-quit"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "stop", "Stop"),
-        Binding("d", "detach", "Detach"),
+        Binding("q", "stop", "stop"),
+        Binding("d", "detach", "leave running"),
         Binding("a", "note", "Note"),
         Binding("s", "result", "Result"),
         Binding("left", "move_story(-1)", "Story", key_display="←→"),
@@ -152,12 +152,12 @@ class LoopScreen(SpoolScreen):
         began = self._progress.started_at
         complaint = self.client.complaint(self._loop)
         if self._asked_at is not None:
-            self.app.notify("The loop has stopped. Completed work is kept.")
             self._leave_to_selection()
+            self.app.notify(f"The loop has stopped. {self._kept()}")
         elif self._started and complaint and (began is None or began.timestamp() < self._opened_at):
-            self.app.notify(complaint, title="The loop did not start", severity="error", timeout=10)
             while self in self.app.screen_stack:
                 self.app.pop_screen()
+            self.app.notify(complaint, title="The loop did not start", severity="error", timeout=10)
         else:  # an open result updates itself
             self._result_due = not any(isinstance(screen, ResultScreen) for screen in self.app.screen_stack)
             self.on_screen_resume()
@@ -167,6 +167,13 @@ class LoopScreen(SpoolScreen):
         if self._result_due and self.app.screen is self:
             self._result_due = False
             self.action_result()
+
+    def _kept(self) -> str:
+        """Say what a stop keeps."""
+        story = self._progress.stories.get(self._progress.current or "")
+        if story is None or story.mark is Mark.DONE or not story.attempts:
+            return "Completed work is kept."
+        return f"Completed work is kept; what story {story.id} has so far is in the tree, and its checkpoint is kept."
 
     def _leave_to_selection(self) -> None:
         while len(self.app.screen_stack) > _SELECTION:
@@ -207,11 +214,13 @@ class LoopScreen(SpoolScreen):
             return
         view = self.view
         self.query_one(LoopTitle).show(self._progress, over=self._over, replayed=self._replayed)
-        tiles = [Tile(one.id, one.title, one.mark, len(one.attempts)) for one in self._progress.stories.values()]
+        tiles = [Tile(one.id, one.title, one.mark, one.tries) for one in self._progress.stories.values()]
         self.query_one(StoryStrip).show(tiles, view.id if view else "")
         self.query_one(Meter).show(self._progress)
         if self._progress.waiting is not None and self._asked_at is None:
             self._say(words.waiting(self._progress.waiting))
+        elif self._progress.checking is not None and self._asked_at is None:
+            self._say(words.checking(self._progress.checking))
         elif self._asked_at is None:
             self._say("")
         if view is not None:
@@ -254,7 +263,7 @@ class LoopScreen(SpoolScreen):
 
     @work(exclusive=True, group="note")
     async def action_note(self) -> None:
-        """Ask for a note and add it for the next iteration."""
+        """Ask for a note and add it to all later prompts."""
         text = await self.app.push_screen_wait(NoteScreen())
         if not text or not text.strip():
             return
@@ -263,13 +272,14 @@ class LoopScreen(SpoolScreen):
         except (SpoolError, OSError) as error:
             self.notify(str(error), severity="error")
             return
-        self.notify("Note added; the next iteration reads it.")
+        self.notify(f"Note added to all later prompts. To clear: spool {self._loop.door} --clear-context")
 
     def action_detach(self) -> None:
         """Leave the loop running and return to the selection."""
-        if not self._over:
-            self.app.notify(f"{self._loop.change} keeps running. Press Enter to attach again.")
+        over = self._over
         self._leave_to_selection()
+        if not over:
+            self.app.notify(f"{self._loop.change} keeps running. Press Enter to attach again.")
 
     def action_back(self) -> None:
         """Return to the running story, or leave a loop that has ended."""
@@ -295,7 +305,7 @@ class LoopScreen(SpoolScreen):
             case Answer.STOP:
                 self._asked_at = time.monotonic()
                 self.client.stop(self._loop)
-                self._say("Stopping. Completed work is kept; this screen closes when the agent has exited.")
+                self._say(f"Stopping; this screen closes when the agent has exited. {self._kept()}")
             case Answer.ONCE_MORE:
                 self._asked_at = self._asked_at or time.monotonic()
                 self._say("Still stopping. Press q once more to force-quit.")

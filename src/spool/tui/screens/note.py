@@ -1,4 +1,4 @@
-"""Asks for a note for the next iteration."""
+"""Asks for a note for all later prompts."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -45,7 +45,7 @@ class NoteScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Create the window."""
         with Vertical(id="note"):
-            yield Static("Note for the next iteration", classes="heading", markup=False)
+            yield Static("Note for all later prompts", classes="heading", markup=False)
             yield _Note(soft_wrap=True, show_line_numbers=False)
             yield Static("Enter: add · Ctrl-J: new line · Esc: cancel", classes="hint", markup=False)
 

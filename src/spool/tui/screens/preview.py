@@ -15,10 +15,12 @@ from spool.tui.blocks import Block, Tone, line, markdown, plain
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.resume import ResumeScreen
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
+from spool.tui.widgets.picker import Picker
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
 from spool.views.hints import next_step
@@ -135,7 +137,7 @@ class PreviewScreen(SpoolScreen):
 
     def action_back(self) -> None:
         """Leave a field of the settings, or return to the list."""
-        if isinstance(self.focused, Input | Checkbox):
+        if isinstance(self.focused, Input | Checkbox | Picker):
             self.set_focus(None)
         else:
             self.app.pop_screen()
@@ -147,8 +149,14 @@ class PreviewScreen(SpoolScreen):
         if self._settings is None:
             self.notify("The settings are invalid.", severity="error")
             return
+        answer = ""
         try:
-            loop = await self.client.start(self._change, self._settings)
+            if (edited := await self.client.edits(self._change, self._settings)) is not None:
+                chosen = await self.app.push_screen_wait(ResumeScreen(edited))
+                if chosen is None:
+                    return
+                answer = chosen
+            loop = await self.client.start(self._change, self._settings, on_resume=answer)
         except (SpoolError, OSError) as error:
             self.complain(error)
             return

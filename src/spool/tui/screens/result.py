@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -22,6 +23,7 @@ from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
 from spool.views import words
+from spool.views.narration import PROOFS
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
@@ -37,12 +39,13 @@ class ResultScreen(KeyedScreen[str | None]):
     KEYS = (
         ("Up, Down", "select a story"),
         ("Enter", "open the story"),
-        ("Tab", "move to the texts, to scroll them"),
+        ("Tab", "scroll the text below with Up and Down, and back"),
         ("Esc", "back to the loop"),
         ("q", "quit"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open"),
+        Binding("enter", "select", "Open", priority=True),
+        Binding("tab,shift+tab", "turn", "Scroll the text", show=False, priority=True),
         Binding("escape", "dismiss(None)", "Back"),
         Binding("q", "leave", "Quit"),
     ]
@@ -52,12 +55,12 @@ class ResultScreen(KeyedScreen[str | None]):
         self._progress = progress
         self._over = over
         self._shown: list[tuple[Text, ...]] = []
-        self._wide = 0
+        self._widths: list[int] = []
 
     def compose(self) -> ComposeResult:
         """Create the verdict and the table."""
         yield Line(f"Spool · {one_line(self._progress.change)} · result", classes="title")
-        with VerticalScroll(id="verdict"):
+        with VerticalScroll(id="verdict", can_focus=False):
             yield Static(id="verdict-text")
         yield DataTable(id="table", cursor_type="row", zebra_stripes=True)
         yield PagedView(id="story-text")
@@ -74,31 +77,40 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def _show(self) -> None:
         """Show the current verdict and table."""
+        if not self.is_there:
+            return
         self.query_one("#verdict-text", Static).update(self._verdict())
-        rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.stories.values()]
+        rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.shown.values()]
         table: DataTable[Text] = self.query_one(DataTable)
         before, self._shown = self._shown, rows
-        if len(before) == len(rows) and self._wide == self.size.width:  # update in place, which keeps the cursor
+        # Widths of our own: those that the table measures are of the headings alone if it is filled twice in a row.
+        widths = [max(map(cell_len, cells)) for cells in zip(_COLUMNS, *map(_plain, rows), strict=True)]
+        if len(before) == len(rows) and self._widths == widths:  # update in place, which keeps the cursor
             news = [
                 (at, cell) for at, row in enumerate(rows) for cell in range(len(row)) if row[cell] != before[at][cell]
             ]
             for at, cell in news:
                 table.update_cell_at(Coordinate(at, cell), rows[at][cell])
             return
-        self._wide = self.size.width
+        self._widths = widths
         row = table.cursor_row if table.row_count else self._of_interest()
         table.clear(columns=True)
         for place, name in enumerate(_COLUMNS):
-            table.add_column(Text(name, justify="left" if place < _NAMES else "right"))
-        for story, cells in zip(self._progress.stories, rows, strict=True):
+            table.add_column(Text(name, justify="left" if place < _NAMES else "right"), width=widths[place])
+        for story, cells in zip(self._progress.shown, rows, strict=True):
             table.add_row(*cells, key=story)
         table.move_cursor(row=row)
 
     def _of_interest(self) -> int:
         """Return the row of the current story if it is not done, else the first."""
-        stories = list(self._progress.stories.values())
+        stories = list(self._progress.shown.values())
         current = [at for at, one in enumerate(stories) if one.id == self._progress.current]
         return current[0] if current and stories[current[0]].mark is not Mark.DONE else 0
+
+    def action_turn(self) -> None:
+        """Focus the text if it is longer than its window, else the table."""
+        table, text = self.query_one(DataTable), self.query_one("#story-text", PagedView)
+        (text if table.has_focus and text.max_scroll_y > 0 else table).focus()
 
     def action_select(self) -> None:
         """Open the story under the cursor."""
@@ -121,15 +133,17 @@ class ResultScreen(KeyedScreen[str | None]):
         text = Text.assemble((state, STATUS_STYLES.get(state, "bold")), (f" · {self._total()}", "dim"))
         if reason := progress.ended.reason if progress.ended else "its runner died" if over else "":
             text.append(f"\n{one_line(reason, 400)}")
+        if progress.complete is not None and progress.complete.proof is not None:
+            text.append(f"\n{words.proof(progress.complete)}", PROOFS[progress.complete.proof])
         if progress.error is not None and progress.error.kept:
             text.append(f"\nKept: {words.kept(progress.error)}", "yellow")
         return text
 
     def _total(self) -> str:
         progress = self._progress
-        stories = progress.stories.values()
+        stories = progress.shown.values()
         files = len({name for story in stories for name in story.files})
-        attempts = sum(len(story.attempts) for story in stories)
+        attempts = sum(story.tries for story in stories)
         parts = [f"{progress.completed} of {counted(len(stories), 'story', 'stories')}", counted(attempts, "attempt")]
         if progress.started_at is not None:
             parts.append(words.duration(progress.elapsed_s(datetime.now(UTC))))
@@ -141,9 +155,13 @@ class ResultScreen(KeyedScreen[str | None]):
         return (
             Text(sign, style),
             Text(fitted(f"{story.id} {story.title}", width).rstrip()),
-            Text(str(len(story.attempts)), justify="right"),
+            Text(str(story.tries), justify="right"),
             Text(words.duration(story.spent_s(datetime.now(UTC))) if story.attempts else "-", justify="right"),
             Text("-" if usage.tokens is None else words.tokens(usage.tokens), justify="right"),
             Text("-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}", justify="right"),
             Text(str(len(story.files)) if story.attempts else "-", justify="right"),
         )
+
+
+def _plain(row: tuple[Text, ...]) -> list[str]:
+    return [cell.plain for cell in row]

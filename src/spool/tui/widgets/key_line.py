@@ -13,6 +13,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 
+_DOT = " · "
+
 
 class KeyLine(Widget):
     """Shows keys and their actions; a click runs the action."""
@@ -34,20 +36,32 @@ class KeyLine(Widget):
     def render(self) -> Text:
         """Return the line."""
         text = Text(no_wrap=True, overflow="ellipsis")
-        for binding in self._bindings_shown:
+        for number, binding in enumerate(self._fitting()):
+            text.append(_DOT if number else "", "dim")
             text.append(_shown(binding), "bold yellow")
-            text.append(f" {binding.description}  ")
+            text.append(f" {binding.description.lower()}")
         return text
+
+    def _fitting(self) -> list[Binding]:
+        """Return the keys that fit; the last one, which is the help, stays."""
+        found = list(self._bindings_shown)
+        while len(found) > 1 and sum(map(_width, found)) - len(_DOT) > self.size.width:
+            del found[-2]
+        return found
 
     def on_click(self, event: events.Click) -> None:
         """Post the action of the clicked key."""
         at = event.get_content_offset(self)
         end = 0
-        for binding in self._bindings_shown if at is not None else ():
-            end += len(_shown(binding)) + len(binding.description) + 3
+        for binding in self._fitting() if at is not None else ():
+            end += _width(binding)
             if at is not None and at.x < end:
                 self.post_message(self.Pressed(binding.action))
                 return
+
+
+def _width(binding: Binding) -> int:
+    return len(f"{_shown(binding)} {binding.description}{_DOT}")
 
 
 def _shown(binding: Binding) -> str:

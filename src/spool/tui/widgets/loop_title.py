@@ -28,7 +28,7 @@ class LoopTitle(Static):
         if 0 < replayed < 1:
             right.append(f" · reading {replayed:.0%}", "dim")
         if self._stories:
-            total = max(len(progress.stories), 1)
+            total = max(len(progress.shown), 1)
             right.append("  ")
             right.append_text(bar(progress.completed, total, _BAR if room >= _ROOMY else _BAR // 3))
             right.append(f" {progress.completed} of {total}")

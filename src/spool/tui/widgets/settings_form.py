@@ -9,15 +9,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.suggester import SuggestFromList
 from textual.widgets import Checkbox, Input, Label
 
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
 from spool.tui.widgets.line import Line
+from spool.tui.widgets.picker import Picker
 
 _TEXTS = {
-    "harness": "Agent",
     "model": "Model",
     "max_retries": "Max retries",
     "iteration_timeout": "Iteration timeout",
@@ -31,7 +30,7 @@ _CHOICES = {
 }
 
 
-_HINT = "Press Down or click to edit a field, Esc to leave it."
+_HINT = "Press Down or click to edit a field, Esc to leave it. Left and Right choose an installed agent."
 
 
 class _Choice(Checkbox):
@@ -72,11 +71,13 @@ class SettingsForm(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         """Create one line per setting."""
+        with Horizontal():
+            yield Label("Agent")
+            yield Picker(self._harnesses, self._settings.harness, id="harness")
         for name, label in _TEXTS.items():
-            suggester = SuggestFromList(self._harnesses) if name == "harness" else None
             with Horizontal():
                 yield Label(label)
-                yield Input(_shown(getattr(self._settings, name)), id=name, suggester=suggester, compact=True)
+                yield Input(_shown(getattr(self._settings, name)), id=name, compact=True)
         for name, label in _CHOICES.items():
             chosen = self._settings.on_resume == "keep" if name == "keep" else bool(getattr(self._settings, name))
             yield _Choice(label, chosen, id=name, compact=True)
@@ -89,13 +90,15 @@ class SettingsForm(VerticalScroll):
 
     def enter(self) -> None:
         """Focus the first field."""
-        self.query_one("#harness", Input).focus()
+        self.query_one("#harness", Picker).focus()
 
     @on(Input.Changed)
     @on(Checkbox.Changed)
-    def _edited(self, event: Input.Changed | Checkbox.Changed) -> None:
+    @on(Picker.Changed)
+    def _edited(self, event: Input.Changed | Checkbox.Changed | Picker.Changed) -> None:
         event.stop()
         values: dict[str, str | bool] = {name: self.query_one(f"#{name}", Input).value.strip() for name in _TEXTS}
+        values["harness"] = self.query_one("#harness", Picker).value
         for name in _CHOICES:
             values[name] = self.query_one(f"#{name}", Checkbox).value
         values["on_resume"] = "keep" if values.pop("keep") else "revert"

@@ -58,6 +58,7 @@ class Stories:
     tasks: str = TWO
     max_retries: int = 3
     on_resume: OnResume = OnResume.REVERT
+    answer: OnResume | None = None
     commits: bool = False
     tree: TasksTree = field(init=False)
     stage: Stage = field(init=False)
@@ -78,6 +79,7 @@ class Stories:
             limits=Limits(max_iterations=None, error_threshold=0),
             max_retries=self.max_retries,
             on_resume=self.on_resume,
+            answer=self.answer,
             question_tool="",
             learnings="learnings.md",
         )

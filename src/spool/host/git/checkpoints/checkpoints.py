@@ -94,6 +94,37 @@ class Checkpoints:
             raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
         return await self._go_to(target, checkpoint.label)
 
+    async def differs(self, checkpoint: Checkpoint) -> bool:  # noqa: ARG002 - there is one at most
+        """Whether a revert would change anything in the working tree."""
+        target = await self._load()
+        if target is None:
+            return False
+        parts, _ = await self._or_anew(lambda: self._repositories.take(target))
+        before = {part.path: part for part in target.parts}
+        same = {part.path for part in parts} == before.keys()
+        return not same or not all(same_work(part, before[part.path]) for part in parts)
+
+    async def set_aside(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that the next one replaces, like a discarded attempt, and return its name."""
+        saved = await self._load()
+        if saved is None:
+            raise CheckpointError(f"there is no such checkpoint of '{self._change}' any more: '{checkpoint.label}'")
+        at = self._now()
+        now, _ = await self._or_anew(lambda: self._repositories.take(saved))
+        trees = {part.path: part for part in now}
+        kept = msgspec.structs.replace(
+            saved,
+            name=self._new_name(at),
+            at=at,
+            label=f"the checkpoint of {saved.label}, before the tree was kept",
+            instead={part.path: trees[part.path].tree for part in saved.parts if part.path in trees},
+            instead_head=now[0].refs.head.commit,
+            files=await self._repositories.count([part for part in saved.parts if part.path in trees], trees),
+        )
+        await self._keep(kept, None)
+        await in_thread(partial(self._save_attempt, kept))
+        return kept.name
+
     async def drop(self, checkpoint: Checkpoint | None = None) -> None:  # noqa: ARG002 - there is one at most
         """Let go of the checkpoint: the work is good."""
         snapshot = await self._load()
@@ -128,7 +159,7 @@ class Checkpoints:
         commits = "" if head.commit == snapshot.instead_head else f", on {head.commit}"
         files = counted(snapshot.files, "file")
         lines = [
-            f"{snapshot.name}: discarded {snapshot.at:%Y-%m-%d %H:%M:%S} UTC, {files}{commits}",
+            f"{snapshot.name}: discarded {snapshot.at.astimezone():%Y-%m-%d %H:%M:%S}, {files}{commits}",
             f"change {snapshot.change}, {snapshot.label}",
             *snapshot.warnings,
         ]
@@ -262,7 +293,11 @@ class Checkpoints:
 
     def _find(self, name: str) -> Snapshot:
         self._identity.check()
-        snapshot = self._kept.load(name) if name in self._kept.names() else None
+        names = self._kept.names()
+        found = [name] if name in names else [one for one in names if name and one.startswith(name)]
+        if len(found) > 1:
+            raise CheckpointError(f"'{name}' is ambiguous: {', '.join(sorted(found))}", hint="give more of the name")
+        snapshot = self._kept.load(found[0]) if found else None
         if snapshot is None:
             raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")
         return snapshot

@@ -1,0 +1,35 @@
+"""Finds a working tree, its repository and its branch by their files, without running git: quick commands need them."""
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def top_of(directory: Path) -> Path | None:
+    """Return the working tree that contains a directory, if any."""
+    return next((root for root in (directory, *directory.parents) if (root / ".git").exists()), None)
+
+
+def main_of(top: Path) -> Path:
+    """Return the main directory of a working tree's repository, as `Repository.main` names it."""
+    git_dir = _git_dir(top)
+    common = git_dir
+    with suppress(OSError):
+        common = (git_dir / (git_dir / "commondir").read_text("utf-8", "surrogateescape").strip()).resolve()
+    return common.parent if common.name == ".git" else common
+
+
+def branch_of(top: Path) -> str:
+    """Return the branch of a working tree; empty if there is none, or no git."""
+    with suppress(OSError):
+        head = (_git_dir(top) / "HEAD").read_text("utf-8", "surrogateescape").strip()
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+    return ""
+
+
+def _git_dir(top: Path) -> Path:
+    """Return the git directory of a working tree; a linked one has a file that points to it."""
+    pointer = top / ".git"
+    with suppress(OSError):
+        text = pointer.read_text("utf-8", "surrogateescape").strip()
+        return (top / text.removeprefix("gitdir:").strip()).resolve()
+    return pointer.resolve()

@@ -1,0 +1,96 @@
+"""The help, completion and tables: names as they are typed, under their headings, within the terminal."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.seeds.test_000_ralph_loop import on_a_terminal
+from tests.support import CHANGE, Scratch
+from tests.worktrees import fleet_of
+
+COMPLETE = {"promise": "COMPLETE"}
+
+
+def help_of(scratch: Scratch, *words: str) -> str:
+    return scratch.spool(*words, "--help").stdout
+
+
+def wt_help(scratch: Scratch, *words: str) -> str:
+    code = "from spool.__main__ import wt_loop; wt_loop()"
+    argv = [sys.executable, "-c", code, *words, "--help"]
+    return subprocess.run(argv, env=scratch.env, capture_output=True, text=True, check=True).stdout
+
+
+def section(text: str, heading: str) -> str:
+    return text.partition(f"\n{heading}:\n")[2].partition("\n\n")[0]
+
+
+def test_loop_shows_itself_in_its_help(scratch: Scratch) -> None:
+    shown = help_of(scratch, "loop")
+    assert shown.startswith("Usage: spool loop ")
+    assert 'spool loop "Implement the change"' in shown
+    assert "spool ralph" not in shown
+
+
+@pytest.mark.parametrize("words", [["ralph"], ["loop"], ["run"], ["tui"]])
+def test_flags_stand_under_their_headings_and_examples_fit(scratch: Scratch, words: list[str]) -> None:
+    shown = help_of(scratch, *words)
+    assert "--no-interactive" not in section(shown, "Input")
+    assert "--command-timeout" in section(shown, "Run")
+    assert "5 done but" in shown or words == ["tui"]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_wt_loop_names_its_own_default_agent_and_limit(scratch: Scratch) -> None:
+    shown = " ".join(wt_help(scratch, "start").split())
+    assert "[default: claude, unless configured]" in shown
+    assert "[default: 10; with --done manual, no limit unless given]" in shown
+    assert "[default: opencode, unless configured]" in " ".join(help_of(scratch, "ralph").split())
+    assert max(map(len, wt_help(scratch, "start").splitlines())) <= 80
+
+
+def test_a_mistyped_command_of_wt_loop_is_suggested(scratch: Scratch) -> None:
+    with fleet_of(scratch) as fleet:
+        done = fleet.wt("strat")
+    assert (done.returncode, "did you mean: start?" in done.stderr) == (2, True)
+
+
+def completed(scratch: Scratch, line: str) -> list[str]:
+    words = {"_SPOOL_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    return scratch.spool(env=words).stdout.split()
+
+
+def test_a_shell_completes_agents_loops_and_checkpoints(scratch: Scratch) -> None:
+    assert completed(scratch, "spool ralph --harness cl") == ["plain,claude"]
+    assert completed(scratch, "spool harness check aid") == ["plain,aider"]
+    scratch.script([{"write": "idea.txt"}, {"promise": "FAILED: tired"}], [{"tick": 2}, COMPLETE])
+    assert scratch.run().returncode == 0
+    assert completed(scratch, "spool logs 002") == [f"plain,{CHANGE}"]
+    (kept,) = completed(scratch, "spool checkpoint show 002")
+    name = kept.removeprefix("plain,")
+    assert name.startswith(CHANGE)
+    shown = scratch.spool("checkpoint", "show", name[:-2])
+    assert (shown.returncode, "idea.txt" in shown.stdout) == (0, True)
+
+
+def test_a_start_of_a_name_that_two_attempts_share_is_ambiguous(scratch: Scratch) -> None:
+    failed = [{"write": "idea.txt"}, {"promise": "FAILED: tired"}]
+    scratch.script(failed, failed, [{"tick": 2}, COMPLETE])
+    assert scratch.run().returncode == 0
+    done = scratch.spool("checkpoint", "show", "002")
+    assert (done.returncode, "'002' is ambiguous" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("words", [["ralph", "--status", "-c", CHANGE], ["ps", "--all"], ["harness", "list"]])
+def test_no_row_of_a_table_wraps_at_60_columns(scratch: Scratch, words: list[str]) -> None:
+    usage = {"usage": {"tokens_in": 123_456, "tokens_out": 80_000, "cost_usd": 12.34}}
+    scratch.script([usage, {"write": "a.txt"}, {"exit": 7}], [usage, COMPLETE])
+    scratch.ralph("Go", "--harness", "scripted")
+    scratch.env["COLUMNS"] = "60"
+    screen, exit_code = on_a_terminal(scratch, words, answers=[])
+    assert exit_code == 0
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in screen.splitlines()]
+    first = next(at for at, line in enumerate(lines) if line.startswith(("#  ", "ID  ", "name  ")))
+    assert max(map(len, lines[first:])) <= 60, screen

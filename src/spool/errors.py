@@ -23,6 +23,8 @@ class Hint(StrEnum):
     PRICES = "prices"
     LIMIT_TIME = "limit_time"
     GATES = "gates"
+    ADD_GATE = "add_gate"
+    NAME_CHANGE = "name_change"
     TRUST = "trust"
     CLAUDE_AS_ROOT = "claude_as_root"
 

@@ -119,7 +119,7 @@ class ModelServer:
                 step,
                 tools=tuple(tool.name for tool in request.tools),
                 did=did,
-                heard=request.messages[-1].text[-300:] if request.messages else "",
+                heard=request.messages[-1].text[-3_000:] if request.messages else "",
                 iterations=tuple(int(found[-1]) for found in prompts if found),
                 longest=max((len(said.text) for said in request.messages), default=0),
             )

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spool.domain.events import Warned
 from spool.domain.gates.boxes import Ledger
@@ -12,21 +12,49 @@ from spool.domain.gates.values import GateResult, Proof
 from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
 from spool.engine.gates import Gate, TaskList
-from spool.engine.ports import Emit
+from spool.engine.ports import Clock, Emit
 from spool.engine.task_book import TaskBook
 from spool.errors import SpoolError, UsageError
 from spool.host.command import run_command
 from spool.host.gates.gate_memory import GateMemory
-from spool.host.git.repository import QUIET, Repository, git_environment
-from spool.host.git.working_tree import GitWorktree
+from spool.host.git.repository import QUIET, NoRepository, Repository, git_environment
+from spool.host.git.working_tree import GitWorktree, PlainFolder
 from spool.sources.openspec import OpenSpec
+from spool.sources.project import Project
 
 if TYPE_CHECKING:
-    from spool.app.build import Parts
     from spool.engine.gatekeeper import Gatekeeper
     from spool.host.agents.agent_host import AgentHost
 
 Check = Callable[[], Awaitable[GateResult]]
+
+
+class Ground(Protocol):
+    """What gates stand on: the parts of a loop, or of a check by hand."""
+
+    @property
+    def project(self) -> Project:
+        """The directory with the changes."""
+
+    @property
+    def repository(self) -> Repository | NoRepository:
+        """The git repository around it."""
+
+    @property
+    def worktree(self) -> GitWorktree | PlainFolder:
+        """What records the working tree."""
+
+    @property
+    def clock(self) -> Clock:
+        """Time."""
+
+    @property
+    def emit(self) -> Emit:
+        """Where events go."""
+
+    @property
+    def book(self) -> TaskBook:
+        """The boxes as a person left them."""
 
 
 def task_book(spec: LoopSpec, emit: Emit) -> TaskBook:
@@ -42,16 +70,28 @@ def task_book(spec: LoopSpec, emit: Emit) -> TaskBook:
     return TaskBook(memory.ledger, save)
 
 
-def own_folders(spec: LoopSpec, parts: "Parts") -> tuple[str, ...]:
+def own_folders(root: str, repository: Repository | NoRepository, change: str) -> tuple[str, ...]:
     """Return the folders of the change and of Spool, as git names them; what differs there is not the work."""
-    top = parts.repository.top if isinstance(parts.repository, Repository) else Path(spec.root)
-    inside = os.path.relpath(spec.root, top)
+    top = repository.top if isinstance(repository, Repository) else Path(root)
+    inside = os.path.relpath(root, top)
     prefix = "" if inside == "." else f"{inside}/"
-    return (f"{prefix}{parts.change.directory}/", f"{prefix}.spool/", f"{prefix}.claude/loop-state.json")
+    folders = (f"{prefix}.spool/", f"{prefix}.claude/loop-state.json")
+    return (f"{prefix}{change}/", *folders) if change else folders
 
 
-def make_keeper(spec: LoopSpec, parts: "Parts", agents: "AgentHost", logs: Path) -> "Gatekeeper | None":
-    """Return the configured gates, or None."""
+def make_keeper(
+    spec: LoopSpec,
+    parts: Ground,
+    agents: "AgentHost",
+    logs: Path,
+    *,
+    owner: str = "",
+    memory: GateMemory | None = None,
+) -> "Gatekeeper | None":
+    """Return the configured gates, or None.
+
+    `owner` holds the recorded trees, and `memory` the runs; by default, those of the loop.
+    """
     gates = spec.gates
     if not gates:
         return None
@@ -62,8 +102,17 @@ def make_keeper(spec: LoopSpec, parts: "Parts", agents: "AgentHost", logs: Path)
     trees = None
     if isinstance(parts.repository, Repository) and isinstance(parts.worktree, GitWorktree):
         timeout_s = spec.settings.command_timeout
-        trees = RecordedTrees(parts.repository, parts.worktree.recorder, owner=spec.change, timeout_s=timeout_s)
-    checks = GateHost(agents, trees, GateMemory(spec.folder), directory=Path(spec.root), logs=logs)
+        trees = RecordedTrees(
+            parts.repository, parts.worktree.recorder, owner=owner or spec.change, timeout_s=timeout_s
+        )
+    checks = GateHost(
+        agents,
+        trees,
+        memory or GateMemory(spec.folder),
+        directory=Path(spec.root),
+        logs=logs,
+        output_limit_mb=spec.settings.output_limit_mb,
+    )
     built_in = [_built_in(gate.name, spec, parts) for gate in gates if not gate.run]
     commands = [gate for gate in gates if gate.run]
     return Gatekeeper(commands, built_in, spec.policy, checks, parts.emit, parts.clock)
@@ -84,7 +133,7 @@ class _BuiltIn:
         return GateResult(name=self._name, passed=True, why="nothing to object", proof=Proof.UNBROKEN)
 
 
-def _built_in(name: str, spec: LoopSpec, parts: "Parts") -> Gate:
+def _built_in(name: str, spec: LoopSpec, parts: Ground) -> Gate:
     match name:
         case "tasks":
             return _tasks(spec, parts)
@@ -94,7 +143,7 @@ def _built_in(name: str, spec: LoopSpec, parts: "Parts") -> Gate:
             return _BuiltIn(name, lambda: _invalid(spec))
 
 
-def _tasks(spec: LoopSpec, parts: "Parts") -> Gate:
+def _tasks(spec: LoopSpec, parts: Ground) -> Gate:
     async def read() -> str | None:
         return (await asyncio.to_thread(parts.project.read, spec.change)).tasks
 
@@ -107,7 +156,7 @@ async def _nothing() -> str:
     return ""
 
 
-async def _uncommitted(spec: LoopSpec, parts: "Parts") -> str:
+async def _uncommitted(spec: LoopSpec, parts: Ground) -> str:
     """Return what is not committed, Spool's own files aside."""
     if not isinstance(parts.repository, Repository):
         return parts.repository.why

@@ -64,22 +64,21 @@ AGENT_OPTIONS = (
     ),
     _agent("--resume-agent", is_flag=True, default=None, help="Continue one agent conversation across iterations."),
 )
-GATE_OPTIONS = (
-    _checks(
-        "--verify",
-        "verify",
-        multiple=True,
-        metavar="CMD",
-        help="Run CMD when the agent claims completion, and refuse the claim unless it succeeds. Repeatable.",
-    ),
-    _checks(
-        "--gate",
-        "built_in",
-        multiple=True,
-        type=click.Choice(["tasks", "openspec", "git-clean"]),
-        help="Add a built-in check: all boxes ticked, a valid OpenSpec change, everything committed.",
-    ),
-    _checks("--no-gates", is_flag=True, help="Turn the configured checks off for this run."),
+_VERIFY = _checks(
+    "--verify",
+    "verify",
+    multiple=True,
+    metavar="CMD",
+    help="Run CMD when the agent claims completion, and refuse the claim unless it succeeds. Repeatable.",
+)
+_BUILT_IN = _checks(
+    "--gate",
+    "built_in",
+    multiple=True,
+    type=click.Choice(["tasks", "openspec", "git-clean"]),
+    help="Add a built-in check: all boxes ticked, a valid OpenSpec change, everything committed.",
+)
+_POLICY = (
     _checks(
         "--baseline",
         type=click.Choice(["tolerant", "strict", "off"]),
@@ -92,8 +91,15 @@ GATE_OPTIONS = (
         metavar="PATH",
         help="Let the agent change this test, or file that decides about tests. Repeatable.",
     ),
+)
+GATE_OPTIONS = (
+    _VERIFY,
+    _BUILT_IN,
+    _checks("--no-gates", is_flag=True, help="Turn the configured checks off for this run."),
+    *_POLICY,
     _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
+VERIFY_OPTIONS = (_VERIFY, _BUILT_IN, *_POLICY)
 AGENT_LIMIT_OPTIONS = (
     _limits(
         "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
@@ -161,16 +167,21 @@ def may_prompt(given: Mapping[str, Any]) -> bool:
 
 def flag_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings given as flags."""
+    found = gate_settings(given)
+    return {**found, "stream": False} if given["no_stream"] else found
+
+
+def gate_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings given as flags, with the gates among them."""
     from spool.domain.settings import NAMES
 
     found = {name: given[name] for name in NAMES if given.get(name) not in (None, ())}
-    found |= given_gates(given)
-    return {**found, "stream": False} if given["no_stream"] else found
+    return found | given_gates(given)
 
 
 def given_gates(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the gates given as flags, which are added to the configured ones."""
-    if given["no_gates"] and (given["verify"] or given["built_in"]):
+    if given.get("no_gates") and (given["verify"] or given["built_in"]):
         raise UsageError("--no-gates cannot be used with --verify or --gate")
     gates = [{"name": name} for name in given["built_in"]] + [{"run": command} for command in given["verify"]]
     return {"gates": gates} if gates else {}

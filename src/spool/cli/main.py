@@ -17,6 +17,7 @@ _COMMANDS = {
     "loop": ("spool.cli.ralph:ralph", "Alias for ralph."),
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
     "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, full screen."),
+    "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
     "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),

@@ -181,13 +181,17 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
 
 
 def _starting(earlier: LoopState | None) -> PlanState:
-    """Return the memory with which limits start over: gates still measure from where the loop began."""
+    """Return the memory with which limits start over.
+
+    Gates still measure from where the loop began, and what they refused is still refused.
+    """
     if earlier is None or earlier.status is Status.DONE:
         return PlanState(fingerprint=earlier.memory.fingerprint if earlier else "")
     memory = earlier.memory
     return PlanState(
         base=memory.base,
         left=memory.left,
+        leavings=memory.leavings,
         unaccepted=memory.unaccepted,
         refusal=memory.refusal,
         fingerprint=memory.fingerprint,

@@ -24,7 +24,7 @@ from spool.domain.gates.values import (
     refusal,
 )
 from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
-from spool.domain.gates.words import brief, for_agent
+from spool.domain.gates.words import MOST_TESTS, brief, for_agent
 from spool.engine.gates import Gate
 from spool.engine.ports import Clock, Emit
 from spool.engine.proving import Attempt, Checked, Prover, Tree
@@ -120,6 +120,8 @@ class Gatekeeper:
         self._ran: dict[str, GateRun] = {}
         """Gates that ran as a criterion, right before the claim."""
         self._baselines: dict[tuple[str, str], GateRun] = {}
+        self.left: tuple[str, ...] = ()
+        """Files that the gates left in the working tree before the first agent."""
         self._prover = Prover(self._run, policy, tuple(gate.run for gate in gates))
 
     async def open(self, base: str, left: str, starting: Starting) -> str:
@@ -139,7 +141,21 @@ class Gatekeeper:
         if self._policy.baseline is not Baseline.OFF:
             for gate in self._gates:
                 self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
+        self.left = await self._left_since(here)
         return base
+
+    async def _left_since(self, tree: str) -> tuple[str, ...]:
+        """Return the files that gates have added to a tree."""
+        touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
+        return tuple(path for path, how in touched.items() if how == _ADDED)
+
+    async def holds(self, tree: str) -> bool:
+        """Protect a recorded tree to compare with; return whether it exists."""
+        return bool(tree) and await self._checks.keep(tree)
+
+    async def tree(self) -> str:
+        """Record the working tree and return its name; empty without git."""
+        return await self._checks.tree()
 
     def _red_before(self, base: str) -> tuple[str, ...]:
         """Return the tests that fail at the baseline, and the gates that are red without naming any."""
@@ -162,13 +178,12 @@ class Gatekeeper:
         if tree and tree == self._refused.tree:  # the same work again
             return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
         results = await self._judged(claim, attempt)
-        touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
-        left = [path for path, how in touched.items() if how == _ADDED]
+        left = await self._left_since(tree)
         if refusal(results) is None:
             await self._checks.keep(tree)
             await self._checks.note_ignored(tree)
         seconds = self._clock.monotonic() - started
-        verified = Verified(gates=results, tree=tree, left=tuple(left), seconds=seconds)
+        verified = Verified(gates=results, tree=tree, left=left, seconds=seconds)
         if verified.proof is Proof.REFUSED:
             self._refused = verified
         return verified
@@ -253,8 +268,9 @@ class Gatekeeper:
 
     async def _checked(self, gate: GateSpec, attempt: Attempt) -> Checked:
         """Run a gate on a claim; a red one runs again once."""
-        before = None
-        if self._policy.baseline is not Baseline.OFF:
+        before = self._baselines.get((gate.name, attempt.base))
+        # Without git, a baseline cannot be made up for: the tree as it is now is the agent's.
+        if before is None and attempt.base and self._policy.baseline is not Baseline.OFF:
             before = await self._baseline(gate, attempt.base, in_place=False)
         allowed = self._prover.allowed(attempt)
         flaky = frozenset(before.flaky if before else ())
@@ -287,7 +303,10 @@ class Gatekeeper:
             tell_agent="" if finding.green else for_agent(gate, run, finding),
             proof=Proof.UNBROKEN if finding.green else None if run.started else Proof.UNVERIFIABLE,
             tests=run.results.total if run.results else None,
-            failing=finding.worse[:10],
+            failing=finding.failing[:MOST_TESTS],
+            vanished=finding.vanished[:MOST_TESTS],
+            skipped=finding.skipped[:MOST_TESTS],
+            fixed=finding.fixed[:MOST_TESTS],
             flaky=tuple(sorted(wavering)),
             duration_s=round(run.duration_s, 3),
             log=run.log,

@@ -16,12 +16,13 @@ import msgspec
 
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.gates.values import refusal
-from spool.domain.loop import Due, Phase, PlanState
+from spool.domain.loop import Due, Phase, PlanState, merged
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import (
+    UNSEEN,
     Continue,
     Ended,
     ExitCode,
@@ -139,8 +140,8 @@ class Loop:
 
     async def _resume(self) -> Finish | None:
         """Judge an iteration that was recorded but not judged, then settle what is due."""
-        if self._unjudged is not None:
-            await self._judge_unfinished(*self._unjudged)
+        if self._unjudged is not None and (done := await self._judge_unfinished(*self._unjudged)):
+            return done
         while not self._stop.requested:
             try:
                 edited = await self._edited()
@@ -164,24 +165,31 @@ class Loop:
         base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
         if base is None:
             return self._stopped()
-        self._account.remember(msgspec.structs.replace(memory, base=base, left=""))
+        leavings = merged(memory.leavings, self._keeper.left)
+        self._account.remember(msgspec.structs.replace(memory, base=base, left="", leavings=leavings))
         return None
 
     def _checking(self, gate: str) -> None:
         self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
 
-    async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> None:
-        """Judge the iteration in which the runner before died; one whose gates did not run is examined first."""
-        if not recorded:
-            record = await self._examined(record)
+    async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> Finish | None:
+        """Judge the iteration in which the runner before ended; one whose gates did not run is examined first.
+
+        Return the end if it completes the work. Limits count per run, so it ends the loop in no other way.
+        """
+        examined = record if recorded else await self._examined(record)
+        if examined is None:
+            return None
+        record = examined
         usage = self._state.usage + record.usage
-        verdict, memory = self._judged(_ended(record, usage))
+        verdict, memory = self._judged(_ended(record, usage), advance(self._tally, record.as_outcome()))
         if recorded:
             self._account.count_iteration(record, memory)
         else:
             self._account.end_iteration(record, memory)
         if isinstance(verdict, Retry):
             self._account.report_retry(verdict)
+        return verdict if isinstance(verdict, Finish) and verdict.status is Status.DONE else None
 
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
@@ -242,7 +250,10 @@ class Loop:
         record = msgspec.structs.replace(record, commit=await self._commit(record))
         begun = msgspec.structs.replace(request.begun, ended=record)
         self._account.save(phase=Phase.RECORDING, in_flight=begun)
-        record = await self._examined(record)
+        examined = await self._examined(record)
+        if examined is None:
+            return self._stopped()
+        record = examined
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
         self._account.end_iteration(record, memory)
@@ -308,9 +319,15 @@ class Loop:
             exceeded=partial(self._spending.exceeded, self._state.usage),
         )
 
-    async def _examined(self, record: IterationRecord) -> IterationRecord:
-        """Return the record with the results of the gates and of the plan."""
-        outcome, verified = await self._pass_gates(record)
+    async def _examined(self, record: IterationRecord) -> IterationRecord | None:
+        """Return the record with the results of the gates and of the plan; None if a stop came before them.
+
+        The iteration then stays in flight, and the next run examines it.
+        """
+        passed = await self._pass_gates(record)
+        if passed is None:
+            return None
+        outcome, verified = passed
         findings = Findings()
         try:
             findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
@@ -329,8 +346,8 @@ class Loop:
             progress=findings.progress,
         )
 
-    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified]:
-        """Run the gates; one that cannot run turns the outcome into an error."""
+    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:
+        """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
         outcome = record.as_outcome()
         try:
             verified = await self._stop.obeyed(self._verified(record))
@@ -342,11 +359,8 @@ class Loop:
             return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), Verified(
                 claimed=False
             )
-        if verified is None:  # what was not checked is not done
-            reason = stopped_words(self._stop.by)
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.INTERRUPTED, reason=reason), Verified(
-                claimed=False
-            )
+        if verified is None:
+            return (outcome, Verified(claimed=False)) if outcome.kind in UNSEEN else None
         return outcome, verified
 
     async def _verified(self, record: IterationRecord) -> Verified:
@@ -381,9 +395,9 @@ class Loop:
         self._account.remember(memory)
         return verdict
 
-    def _judged(self, ended: Ended) -> tuple[Verdict, PlanState]:
+    def _judged(self, ended: Ended, tally: Tally | None = None) -> tuple[Verdict, PlanState]:
         now = self._ports.clock.now().timestamp()
-        judgement = self._plan.judge(self._state.memory, ended, self._tally, now=now)
+        judgement = self._plan.judge(self._state.memory, ended, tally or self._tally, now=now)
         return judgement.verdict, judgement.memory
 
     def _judge_failed_command(self, error: CommandError) -> Verdict:

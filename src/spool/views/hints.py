@@ -19,6 +19,8 @@ _WORDS = {
     Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
+    Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
+    Hint.NAME_CHANGE: "name the change as an argument",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
     Hint.CLAUDE_AS_ROOT: (
         'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '

@@ -192,6 +192,34 @@ def test_a_new_test_that_fails_on_the_old_source_is_proof() -> None:
     assert ("proof", Tree("base", "work", ("tests/test_calc.py",))) in checks.trees
 
 
+def test_a_test_that_did_not_run_without_the_change_and_passed_before_it_proves_nothing() -> None:
+    more = run(0, a="passed", b="passed", c="passed")
+    unloaded = run(2, c="failed", complete=False)  # a file that does not load keeps the others from running
+    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[more], replay=[GREEN], proof=[unloaded], control=[more])
+    assert Keeping(checks).claim().gates[0].proved_by == ("c",)
+
+
+def test_without_a_baseline_every_failure_refuses() -> None:
+    checks = FakeChecks(SOURCE, claim=[RED], again=[RED])
+    keeping = Keeping(checks)
+    verified = asyncio.run(keeping.keeper.check(Claim(base="", own=()), lambda _: None))
+    assert verified.proof is Proof.REFUSED
+    assert keeping.purposes == ["claim", "again"]
+
+
+def test_what_gates_leave_before_the_first_agent_is_known() -> None:
+    checks = FakeChecks({"junk.txt": "A", "calc.py": "M"}, baseline=[GREEN])
+    keeping = Keeping(checks)
+
+    async def leave(gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
+        checks.now = "littered"
+        return GREEN
+
+    checks.run = leave  # type: ignore[method-assign]
+    asyncio.run(keeping.keeper.open("", "", lambda _: None))
+    assert keeping.keeper.left == ("junk.txt",)
+
+
 def test_a_checkout_in_which_nothing_works_proves_nothing() -> None:
     more = run(0, a="passed", b="passed", c="passed")
     broken = run(1, a="failed", b="failed", c="failed")

@@ -74,6 +74,8 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """None if it timed out or could not be started."""
     trouble: str = ""
     """Why the command could not be started."""
+    ended: str = ""
+    """Why Spool ended it: its time, or its output."""
     duration_s: float = 0.0
     log: str = ""
     tail: str = ""
@@ -114,6 +116,13 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     proved_by: tuple[str, ...] = ()
     """Tests that fail without the change and pass with it."""
     failing: tuple[str, ...] = ()
+    """Tests that fail and refuse the claim; after a replay, those that pass only with edited tests."""
+    vanished: tuple[str, ...] = ()
+    """Tests of the baseline that are gone."""
+    skipped: tuple[str, ...] = ()
+    """Tests that ran at the baseline and are skipped now."""
+    fixed: tuple[str, ...] = ()
+    """Tests that failed at the baseline and pass now."""
     flaky: tuple[str, ...] = ()
     duration_s: float = 0.0
     log: str = ""

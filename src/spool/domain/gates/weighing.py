@@ -16,12 +16,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     green: bool
     why: str
-    worse: tuple[str, ...] = ()
-    """The tests that refuse the claim: newly failing, vanished or skipped."""
+    failing: tuple[str, ...] = ()
+    """Tests that fail, and are not tolerated."""
+    vanished: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     """Tests that failed at the baseline and pass now."""
     turned_green: bool = False
     """Whether a gate without results of single tests was red and is green."""
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The tests that refuse the claim."""
+        return (*self.failing, *self.vanished, *self.skipped)
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +51,7 @@ def weigh(now: GateRun, measure: Measure) -> Finding:
     if not now.started:
         return Finding(green=False, why=now.trouble)
     if now.exit_code is None:
-        return Finding(green=False, why=f"timed out after {now.duration_s:.0f} s")
+        return Finding(green=False, why=now.ended or f"timed out after {now.duration_s:.0f} s")
     if now.changed:
         return Finding(green=False, why=f"it changed tracked files: {named(now.changed)}")
     before = measure.before.results if measure.before else None
@@ -77,17 +84,19 @@ def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -
     vanished = known - ids(tests.tests) - measure.flaky if tests.names_all else frozenset()
     skipped = (ids(tests.skipped) & known) - ids(before.skipped) - measure.flaky
     owed = {name for name in failing & ids(before.failing) if measure.must_pass(name)}
-    worse = [
-        ("still fails", "still fail", [] if measure.strict else sorted(owed)),
-        ("fails", "fail", sorted(failing if measure.strict else failing - ids(before.failing))),
-        ("vanished", "vanished", _gone(vanished, measure)),
-        ("is skipped", "are skipped", _gone(skipped, measure)),
-    ]
-    reasons = [f"{named(names)} {one if len(names) == 1 else many}" for one, many, names in worse if names]
+    red = failing if measure.strict else (failing - ids(before.failing)) | owed
+    finding = Finding(
+        green=False,
+        why="",
+        failing=tuple(sorted(red)),
+        vanished=_gone(vanished, measure),
+        skipped=_gone(skipped, measure),
+    )
+    reasons = _reasons(finding)
     if not tests.names_all and before.total > tests.total:
         reasons.append(f"{counted(tests.total, 'test')} ran, where the baseline has {before.total}")
     if reasons:
-        return Finding(green=False, why="; ".join(reasons), worse=tuple(name for *_, names in worse for name in names))
+        return msgspec.structs.replace(finding, why="; ".join(reasons))
     if now.exit_code and not tests.failing:
         return Finding(green=False, why=f"exited with code {now.exit_code}, although no test fails")
     passing = ids(tests.passed) - measure.flaky
@@ -101,8 +110,17 @@ def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -
     return Finding(green=True, why=why, fixed=tuple(sorted(fixed)))
 
 
-def _gone(found: Iterable[str], measure: Measure) -> list[str]:
-    return sorted(name for name in found if not measure.may_vanish(name))
+def _reasons(finding: Finding) -> list[str]:
+    worse = (
+        ("fails", "fail", finding.failing),
+        ("vanished", "vanished", finding.vanished),
+        ("is skipped", "are skipped", finding.skipped),
+    )
+    return [f"{named(names)} {one if len(names) == 1 else many}" for one, many, names in worse if names]
+
+
+def _gone(found: Iterable[str], measure: Measure) -> tuple[str, ...]:
+    return tuple(sorted(name for name in found if not measure.may_vanish(name)))
 
 
 def ids(tests: Iterable[Test]) -> frozenset[str]:

@@ -23,7 +23,7 @@ from spool.host.gates.recorded_trees import RecordedTrees
 from spool.host.gates.report import Report, end_of
 
 _TICK_S = 0.25
-_OUTPUT_LIMIT = 1 << 30
+_OUTPUT_LIMIT_MB = 1_024
 _TAIL_READ = 1 << 16
 _NOT_RUN = (126, 127)
 """The shell's exit codes for a command that cannot be executed, or found."""
@@ -34,12 +34,20 @@ class GateHost:
     """Implements the engine's `Checks`."""
 
     def __init__(
-        self, agents: AgentHost, trees: RecordedTrees | None, memory: GateMemory, *, directory: Path, logs: Path
+        self,
+        agents: AgentHost,
+        trees: RecordedTrees | None,
+        memory: GateMemory,
+        *,
+        directory: Path,
+        logs: Path,
+        output_limit_mb: int,
     ) -> None:
         self._agents = agents
         self._trees = trees
         self._directory = directory
         self._logs = logs
+        self._limit_mb = min(output_limit_mb or _OUTPUT_LIMIT_MB, _OUTPUT_LIMIT_MB)
         self._numbers = itertools.count(len(list(logs.glob("gate-*.log"))) + 1)
         self._memory = memory
         self.recall = memory.recall
@@ -101,7 +109,7 @@ class GateHost:
         with tempfile.TemporaryDirectory(prefix="spool-results-") as scratch:
             added = {**env, **report.environment(scratch, {**os.environ, **env}), "SPOOL_GATE": gate.name}
             try:
-                code = await self._wait(command, folder, log, added, gate.timeout)
+                code, ended = await self._wait(command, folder, log, added, gate.timeout)
             except AgentHostError as error:
                 return GateRun(trouble=str(error), log=str(log))
             results = await asyncio.to_thread(report.read, scratch, log)
@@ -109,6 +117,7 @@ class GateHost:
         return GateRun(
             exit_code=code,
             trouble=_trouble(command, code, tail),
+            ended=ended,
             duration_s=time.monotonic() - started,
             log=str(log),
             tail=tail,
@@ -117,21 +126,24 @@ class GateHost:
 
     async def _wait(
         self, command: str, folder: Path, log: Path, env: Mapping[str, str], timeout_s: float
-    ) -> int | None:
-        """Return the exit code; None if the command was stopped for its time or its output."""
+    ) -> tuple[int | None, str]:
+        """Return the exit code; None, and why, if the command was ended for its time or its output."""
         wake = asyncio.Event()
-        ended_by_us = False
+        ended = ""
         give_up_at = time.monotonic() + timeout_s if timeout_s else float("inf")
         argv = ("/bin/sh", "-c", command)  # the user's command line, verbatim
         async with self._agents.start_check(argv, directory=folder, log=log, env=env, wake=wake.set) as process:
             while not process.exited:
                 wake.clear()
-                if time.monotonic() >= give_up_at or process.bytes_seen > _OUTPUT_LIMIT:
-                    ended_by_us = True
+                if time.monotonic() >= give_up_at:
+                    ended = ended or f"timed out after {timeout_s:g} s"
+                elif log.stat().st_size > self._limit_mb << 20:
+                    ended = ended or f"printed more than {self._limit_mb} MiB"
+                if ended:
                     process.kill()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(wake.wait(), _TICK_S)
-            return None if ended_by_us else process.exit_code
+            return (None, ended) if ended else (process.exit_code, "")
 
 
 def _python_path(folder: Path) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -94,9 +95,9 @@ async def ask_git(
     )
 
 
-async def head_of(directory: Path, *, timeout_s: float) -> str:
-    """Return the checked-out commit; empty before the first commit."""
-    argv = ["git", *QUIET, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
+async def head_of(directory: Path, *, timeout_s: float, kind: Literal["commit", "tree"] = "commit") -> str:
+    """Return the checked-out commit, or its tree; empty before the first commit."""
+    argv = ["git", *QUIET, "rev-parse", "--quiet", "--verify", f"HEAD^{{{kind}}}"]
     done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=git_environment())
     return "" if done.exit_code else done.text
 

@@ -22,6 +22,8 @@ from spool.host.runner.identity import is_alive, this_runner
 from spool.host.state.records import encoded
 from spool.nofollow import make_folder, open_file
 
+BY_HAND = "verify"
+"""The door of a holder that runs gates without a loop."""
 _ATTEMPTS, _PAUSE_S = 300, 0.01
 
 
@@ -80,13 +82,17 @@ def _take(descriptor: int) -> None:
             return
         if other := _named(descriptor):
             raise LockedError(
-                f"a loop on '{other.change}' is already running in {other.directory} "
+                f"{_what(other)} is already running in {other.directory} "
                 f"(pid {other.runner.pid}, since {other.since.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
             )
         time.sleep(_PAUSE_S)
     raise LockedError("another loop is already running here")
+
+
+def _what(holder: Holder) -> str:
+    return "a check by hand" if holder.door == BY_HAND else f"a loop on '{holder.change}'"
 
 
 def _named(descriptor: int) -> Holder | None:

@@ -1,0 +1,80 @@
+"""Answers the hooks of an agent's own session: a stop that the gates refuse is blocked, but not for ever."""
+
+from pathlib import Path
+
+import msgspec
+
+from spool.app.verify import Subject, Watcher, record_tree, top_of, verify
+from spool.domain.gates.verification import Release, Session, after_block, give_up
+from spool.domain.settings import Settings
+from spool.errors import UsageError
+from spool.host.clock import SystemClock
+from spool.host.gates.hook_memory import HookMemory
+
+_START, _STOP = "SessionStart", "Stop"
+
+
+class HookCall(msgspec.Struct, frozen=True, kw_only=True):
+    """What Claude Code and Codex write to a hook's standard input, as far as it is needed."""
+
+    hook_event_name: str = ""
+    session_id: str = ""
+    cwd: str = ""
+    stop_hook_active: bool | None = None
+    """Whether the agent continues because of a stop hook."""
+
+
+class HookAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What both read from a hook's standard output; an empty answer lets the agent stop."""
+
+    decision: str = ""
+    reason: str = ""
+    """Text for the agent."""
+    system_message: str = ""
+    """Text for the person."""
+
+
+def read_call(data: bytes) -> HookCall:
+    """Return the call; raise a UsageError if it is none."""
+    try:
+        return msgspec.json.decode(data, type=HookCall)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UsageError(f"standard input is not a hook's JSON: {error}") from None
+
+
+def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: Watcher) -> HookAnswer:
+    """Run the gates for a stop, or note where a session begins."""
+    memory = HookMemory(top_of(subject.root))
+    known = memory.session(call.session_id)
+    if call.hook_event_name == _START:
+        if known is None and (base := record_tree(subject, settings, watcher)):
+            memory.keep(call.session_id, Session(base=base))
+        return HookAnswer()
+    if call.hook_event_name != _STOP:
+        return HookAnswer()
+    return _stopped(call, known or Session(), memory, (subject, settings, watcher))
+
+
+def _stopped(
+    call: HookCall, session: Session, memory: HookMemory, what: tuple[Subject, Settings, Watcher]
+) -> HookAnswer:
+    found = verify(*what, base=session.base, passed=session.passed)
+    if found is None:  # a person ended it
+        return HookAnswer()
+    refused, active = found.refused, call.stop_hook_active
+    if refused is None:
+        memory.keep(call.session_id, Session(base=session.base, passed=found.tree))
+        return HookAnswer()
+    if why := give_up(session, found.tree, active=active):
+        said = f"{refused.name}: {refused.why}"
+        now = SystemClock().now()
+        memory.release(Release(at=now, session=call.session_id, why=why, refused=said))
+        memory.keep(call.session_id, msgspec.structs.replace(session, blocks=0))
+        return HookAnswer(system_message=f"spool: released unverified, {why}; {said}")
+    memory.keep(call.session_id, after_block(session, found.tree, active=active))
+    return HookAnswer(decision="block", reason=refused.tell_agent or f"{refused.name}: {refused.why}")
+
+
+def directory_of(call: HookCall) -> Path:
+    """Return the directory of the session."""
+    return Path(call.cwd) if call.cwd else Path.cwd()

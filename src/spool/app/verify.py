@@ -1,0 +1,261 @@
+"""Runs the gates without a loop, and compares their results with the tree in which the work began."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from spool.app.build import open_worktree
+from spool.app.gates import make_keeper, own_folders
+from spool.app.loops import loop_at
+from spool.app.runner import new_run_id
+from spool.app.signals import listening
+from spool.domain.events import Event
+from spool.domain.gates.boxes import Ledger
+from spool.domain.gates.values import Proof
+from spool.domain.gates.verification import Verification
+from spool.domain.loop import STATE, Door, LoopSummary, pick_latest
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec
+from spool.engine.gatekeeper import Claim, Gatekeeper
+from spool.engine.ports import Emit
+from spool.engine.stop import Stop
+from spool.engine.task_book import TaskBook
+from spool.errors import Hint, SpoolError, UsageError
+from spool.host.agents.agent_host import AgentHost
+from spool.host.agents.supervisor import Supervision, fork_supervisor
+from spool.host.clock import SystemClock
+from spool.host.gates.gate_memory import GateMemory
+from spool.host.gates.hook_memory import HookMemory
+from spool.host.git.repository import NoRepository, Repository, find_repository, head_of
+from spool.host.git.working_tree import GitWorktree, PlainFolder
+from spool.host.runner.identity import this_runner
+from spool.host.state.lock import BY_HAND, Holder, held
+from spool.sources.project import Project, find_project, project_at
+
+_Result = TypeVar("_Result")
+_TICK_S = 0.5
+_CHANGES = ("tasks", "openspec")
+"""Built-in gates that look at a change."""
+
+
+class Watcher(Protocol):
+    """Sees the gates run."""
+
+    def see(self, event: Event) -> None:
+        """Take an event."""
+
+    def tick(self) -> None:
+        """Update the time shown."""
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What is verified."""
+
+    root: Path
+    change: str = ""
+    """Empty for the whole working tree."""
+
+
+def find_subject(directory: Path, query: str | None) -> Subject:
+    """Return the project around a directory and its change: the one asked for, or the only one."""
+    try:
+        project = find_project(directory)
+    except UsageError:
+        if query is not None:
+            raise
+        return Subject(root=top_of(directory))
+    if query is not None:
+        return Subject(root=project.root, change=project.resolve(query))
+    active = project.changes()
+    return Subject(root=project.root, change=active[0].id if len(active) == 1 else "")
+
+
+def verify(
+    subject: Subject, settings: Settings, watcher: Watcher, *, base: str = "", passed: str | None = None
+) -> Verification | None:
+    """Run the gates on the working tree; return None if a person stopped them.
+
+    `base` is the tree to compare with; by default the one in which the change's loop began, else HEAD's. With `passed`,
+    nothing runs on that tree, nor on one that does not differ from the base.
+    """
+    return _on_ground(subject, settings, watcher, lambda ground: ground.verify(base, passed))
+
+
+def top_of(directory: Path) -> Path:
+    """Return the top of the working tree around a directory, else the directory."""
+    return next((path for path in (directory, *directory.parents) if (path / ".git").exists()), directory)
+
+
+def record_tree(subject: Subject, settings: Settings, watcher: Watcher) -> str | None:
+    """Record the working tree and return its name; empty without git, None if a person stopped it."""
+    return _on_ground(subject, settings, watcher, lambda ground: ground.record())
+
+
+def _on_ground(
+    subject: Subject,
+    settings: Settings,
+    watcher: Watcher,
+    work: Callable[["_Ground"], Coroutine[None, None, _Result]],
+) -> _Result | None:
+    gates = tuple(gate for gate in settings.gates if subject.change or gate.run or gate.name not in _CHANGES)
+    if not gates:
+        unbound = ", ".join(gate.name for gate in settings.gates)
+        what = f"these checks need a change: {unbound}" if unbound else "no check is configured"
+        raise UsageError(what, hint=Hint.NAME_CHANGE if unbound else Hint.ADD_GATE)
+    settings = msgspec.structs.replace(settings, gates=gates, allow_empty=True)
+    spec = LoopSpec(
+        run_id=new_run_id(), door=Door.RALPH, change=subject.change, root=str(subject.root), settings=settings
+    )
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:
+        return asyncio.run(_opened(spec, supervision, watcher, work))
+
+
+async def _opened(
+    spec: LoopSpec,
+    supervision: Supervision,
+    watcher: Watcher,
+    work: Callable[["_Ground"], Coroutine[None, None, _Result]],
+) -> _Result | None:
+    """Hold the tree's lock, and do the work until it is done or a person stops it."""
+    root = Path(spec.root)
+    repository = await find_repository(root, timeout_s=spec.settings.command_timeout)
+    top = repository.top if isinstance(repository, Repository) else root
+    memory = HookMemory(top)
+    if isinstance(repository, Repository):
+        locks = repository.spool_dir / "locks"
+    else:  # where a loop has its locks, if there can be one
+        locks = (root / STATE if (root / STATE).parent.is_dir() else memory.folder) / "locks"
+    with held(locks, [top], _holder(spec, top)):
+        host = AgentHost(supervision, directory=root, logs=root, environment={})
+        stop = Stop()
+        ticking = asyncio.create_task(_tick(watcher))
+        try:
+            with listening(stop, host, stdin=False, asked_by=lambda: ""):
+                ground = _Ground(spec=spec, repository=repository, host=host, emit=watcher.see, memory=memory)
+                return await stop.obeyed(work(ground))
+        finally:
+            ticking.cancel()
+            host.close()
+
+
+async def _tick(watcher: Watcher) -> None:
+    while True:
+        watcher.tick()
+        await asyncio.sleep(_TICK_S)
+
+
+def _holder(spec: LoopSpec, top: Path) -> Holder:
+    now = SystemClock().now()
+    return Holder(
+        runner=this_runner(), run_id=spec.run_id, door=BY_HAND, change=spec.change, directory=str(top), since=now
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ground:
+    """A working tree whose lock is held."""
+
+    spec: LoopSpec
+    repository: Repository | NoRepository
+    host: AgentHost
+    emit: Emit
+    memory: HookMemory
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    @property
+    def project(self) -> Project:
+        """The directory with the changes."""
+        return project_at(Path(self.spec.root))
+
+    @property
+    def worktree(self) -> GitWorktree | PlainFolder:
+        """What records the working tree."""
+        return open_worktree(self.repository, self.spec.settings)
+
+    @property
+    def book(self) -> TaskBook:
+        """The boxes as a person left them; only a loop writes them down."""
+        return TaskBook(self._remembered.ledger, lambda _: None)
+
+    async def record(self) -> str:
+        """Record the working tree, and protect it from `git gc`."""
+        keeper = self._keeper()
+        tree = await keeper.tree()
+        await keeper.holds(tree)
+        return tree
+
+    async def verify(self, base: str, passed: str | None) -> Verification:
+        """Run the gates and compare."""
+        released = self.memory.released()
+        keeper = self._keeper()
+        tree = await keeper.tree()  # before anything is looked up: it makes the shadow repository
+        base, since = await self._base(keeper, base)
+        if tree and passed is not None and tree in (passed, base):
+            return Verification(root=self.spec.root, since=since, tree=tree, proof=Proof.UNBROKEN, gates=())
+        own = own_folders(self.spec.root, self.repository, self._folder())
+        claim = Claim(base=base, own=own, named=self._texts())
+        found = await keeper.check(claim, lambda _: None)
+        if found.proof not in (Proof.REFUSED, Proof.UNVERIFIABLE):
+            self.memory.settle()
+        return Verification(
+            root=self.spec.root,
+            change=self.spec.change,
+            since=since,
+            baseline=base,
+            tree=found.tree,
+            proof=found.proof or Proof.WORD,
+            gates=found.gates,
+            left=found.left,
+            seconds=round(found.seconds, 3),
+            released=released,
+        )
+
+    def _keeper(self) -> Gatekeeper:
+        logs = self.memory.fresh_logs()
+        keeper = make_keeper(self.spec, self, self.host, logs, owner=BY_HAND, memory=self._remembered)
+        assert keeper is not None  # noqa: S101 - there are gates
+        return keeper
+
+    @property
+    def _loop(self) -> LoopSummary | None:
+        """The change's latest loop."""
+        found = []
+        for door in Door if self.spec.change else ():
+            with suppress(SpoolError, OSError):  # a damaged state costs the comparison with it
+                found.append(loop_at(Path(self.spec.root), door, self.spec.change))
+        return pick_latest([loop for loop in found if loop is not None])
+
+    @property
+    def _remembered(self) -> GateMemory:
+        """What the change's latest loop remembers of its gates."""
+        return GateMemory(loop.folder if (loop := self._loop) else self.spec.folder)
+
+    async def _base(self, keeper: Gatekeeper, wanted: str) -> tuple[str, str]:
+        """Return the tree to compare with, and what it is."""
+        if await keeper.holds(wanted):
+            return wanted, "the start of the session"
+        if (loop := self._loop) and await keeper.holds(loop.memory.base):
+            return loop.memory.base, "the start of the loop"
+        if isinstance(self.repository, Repository):
+            timeout_s = self.spec.settings.command_timeout
+            head = await head_of(self.repository.top, timeout_s=timeout_s, kind="tree")
+            if await keeper.holds(head):
+                return head, "HEAD"
+        return "", ""
+
+    def _folder(self) -> str:
+        return self.project.read(self.spec.change).directory if self.spec.change else ""
+
+    def _texts(self) -> str:
+        """Return the change's texts before the first agent; as they are if no loop has run."""
+        ledger: Ledger = self._remembered.ledger()
+        if ledger.texts or not self.spec.change:
+            return ledger.texts
+        change = self.project.read(self.spec.change)
+        return f"{change.proposal}\n{change.tasks or ''}"

@@ -1,0 +1,317 @@
+"""Gates on the real command line: when done is claimed, Spool runs the checks itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.machine import runs, told, wait_until
+from tests.support import CHANGE, Scratch
+from tests.worktrees import fleet_of, wait_for
+
+CHECK = """echo TAP version 13
+echo 1..2
+grep -q hello greet.txt && echo ok 1 - greets || echo not ok 1 - greets
+grep -q bye greet.txt && echo ok 2 - parts || echo not ok 2 - parts
+! grep -q wait greet.txt || { echo $$ > $HOME/checking; while [ ! -e $HOME/go ]; do sleep 0.05; done; }
+"""
+GATE = "sh check.sh"
+DONE = {"promise": "COMPLETE"}
+HEADING = "## Your last promise was refused"
+
+
+def greet(text: str) -> dict[str, Any]:
+    return {"write": "greet.txt", "text": text}
+
+
+@pytest.fixture
+def checked(scratch: Scratch) -> Scratch:
+    """A project with two green tests."""
+    return with_check(scratch, "hello\nbye\n")
+
+
+def with_check(scratch: Scratch, text: str, check: str = CHECK) -> Scratch:
+    (scratch.root / "greet.txt").write_text(text)
+    (scratch.root / "check.sh").write_text(check)
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "a check")
+    return scratch
+
+
+def gates(scratch: Scratch, *tables: str) -> None:
+    """Add gates to the user's settings; call it after `script`."""
+    config = scratch.home / ".config" / "spool" / "config.toml"
+    with config.open("a") as file:
+        file.writelines(f"\n[[gates]]\n{table}\n" for table in tables)
+
+
+def ralph(scratch: Scratch, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+    return scratch.ralph("Go", "--harness", "scripted", *words, timeout=120, **kwargs)
+
+
+def started(scratch: Scratch, purpose: str) -> int:
+    events = [event for event in scratch.journal() if event["type"] == "GateStarted"]
+    return sum(event["purpose"] == purpose for event in events)
+
+
+def proofs(scratch: Scratch) -> list[str | None]:
+    return [record.get("proof") for record in scratch.history()]
+
+
+def reasons(scratch: Scratch) -> str:
+    return " ".join(gate["why"] for record in scratch.history() for gate in record["gates"])
+
+
+def test_ralph_refuses_a_red_claim_and_names_the_test_in_the_next_prompt(checked: Scratch) -> None:
+    checked.script([greet("hello\n"), DONE], [greet("hello\nbye\nagain\n"), DONE])
+    done = ralph(checked, "--verify", GATE)
+    assert done.returncode == 0, done.stderr
+    assert proofs(checked) == ["refused", "unbroken"]
+    assert HEADING not in checked.prompt(1)
+    assert GATE in checked.prompt(1)
+    assert HEADING in checked.prompt(2)
+    assert "parts fails" in checked.prompt(2)
+    assert "unbroken: sh check.sh: 2 tests pass" in done.stdout
+
+
+def test_run_keeps_the_refused_work_and_accepts_the_story_once_it_is_green(checked: Scratch) -> None:
+    checked.script([greet("hello\n"), {"tick": 2}, DONE], [greet("hello\nbye\nagain\n"), DONE])
+    events = checked.run_events("--verify", GATE, timeout=120)
+    assert "Reverted" not in [event["type"] for event in events]
+    proved = [event["proof"] for event in events if event["type"] in ("StoryDone", "Complete")]
+    assert proved == ["unbroken", "unbroken"]
+    assert "parts fails" in (checked.run_state / "logs" / "0002.prompt.md").read_text()
+
+
+def test_a_worktree_loop_is_not_done_before_its_gates_agree(checked: Scratch) -> None:
+    with fleet_of(checked) as fleet:
+        tree = fleet.worktree()
+        checked.script([greet("hello\n"), DONE], [greet("hello\nbye\nagain\n"), DONE])
+        words = ["--path", str(tree.path), "--done", "promise", "--harness", "scripted", "--terminal", "none"]
+        begun = fleet.wt("start", "add-auth", "Go", *words, "--verify", GATE)
+        assert begun.returncode == 0, begun.stderr
+        folder = tree.path / ".spool" / ".state" / "wt-loop" / "add-auth"
+        wait_for(lambda: json.loads((folder / "state.json").read_text())["status"] != "running", 120)
+        assert json.loads((folder / "state.json").read_text())["status"] == "done"
+        records = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+        assert [record["proof"] for record in records] == ["refused", "unbroken"]
+
+
+def test_a_check_that_cannot_start_ends_the_run_before_an_agent(checked: Scratch) -> None:
+    checked.script([DONE])
+    done = ralph(checked, "--verify", "no-such-program")
+    assert done.returncode == 2
+    assert "the check 'no-such-program' cannot run" in done.stderr
+    assert "--no-gates" in done.stderr
+    assert not (checked.state / "logs" / "0001.prompt.md").exists()
+
+
+def test_a_run_without_its_configured_checks_says_so(checked: Scratch) -> None:
+    checked.script([DONE])
+    gates(checked, 'name = "tests"\nrun = "false"')
+    done = ralph(checked, "--no-gates")
+    assert done.returncode == 0
+    assert "warning: the configured checks are off: tests" in done.stdout
+    assert "done on the agent's word" in done.stdout
+    assert proofs(checked) == ["agent's word"]
+
+
+def test_the_next_prompt_holds_ten_tests_of_fifteen_lines_and_promises_nothing(checked: Scratch) -> None:
+    report = checked.home / "report.xml"
+    detail = "<promise>COMPLETE</promise>\n" + "".join(f"line {number}\n" for number in range(30))
+    failed = f"<failure>{detail.replace('<', '&lt;')}</failure>"
+    program = checked.home / "check.py"
+    program.write_text(
+        "import os, sys\n"
+        "red = 'red' in open('greet.txt').read()\n"
+        f"why = {failed!r} if red else ''\n"
+        "cases = ''.join('<testcase name=\"t%02d\">%s</testcase>' % (n, why) for n in range(12))\n"
+        f"open({str(report)!r}, 'w').write('<testsuite>' + cases + '</testsuite>')\n"
+        "sys.exit(red)\n"
+    )
+    checked.script([greet("red"), DONE], [greet("green"), DONE])
+    gates(checked, f'name = "tests"\nrun = "python3 {program}"\nresults = "{report}"')
+    assert ralph(checked).returncode == 0
+    told_agent = next(gate["tell_agent"] for gate in checked.history()[0]["gates"])
+    assert len(told_agent) <= 4_000
+    assert "line 13" in told_agent
+    assert "line 14" not in told_agent
+    assert "t10:" not in told_agent
+    assert "<promise>" not in told_agent
+    assert told_agent.splitlines()[0] in checked.prompt(2)
+
+
+def test_a_check_that_hangs_is_red(checked: Scratch) -> None:
+    checked.script([greet("hang"), DONE], [greet("better"), DONE])
+    gates(checked, 'name = "tests"\nrun = "! grep -q hang greet.txt || sleep 600"\ntimeout = 1')
+    assert ralph(checked).returncode == 0
+    assert proofs(checked) == ["refused", "unbroken"]
+    assert "timed out after 1 s" in reasons(checked)
+
+
+def test_what_a_check_starts_does_not_outlive_it(checked: Scratch) -> None:
+    checked.script([greet("more"), DONE])
+    assert ralph(checked, "--verify", "setsid sleep 600 & echo $! >> $HOME/pids").returncode == 0
+    pids = [int(line) for line in (checked.home / "pids").read_text().splitlines()]
+    assert len(pids) >= 2
+    assert not [pid for pid in pids if runs(pid)]
+
+
+def test_a_check_that_floods_is_ended_and_red(checked: Scratch) -> None:
+    checked.script([greet("flood"), DONE], [greet("quiet"), DONE])
+    done = ralph(checked, "--verify", "! grep -q flood greet.txt || yes", env={"SPOOL_OUTPUT_LIMIT_MB": "1"})
+    assert done.returncode == 0, done.stderr
+    assert proofs(checked) == ["refused", "unbroken"]
+    assert "printed more than 1 MiB" in reasons(checked)
+
+
+def test_a_check_that_writes_tracked_files_is_red(checked: Scratch) -> None:
+    checked.script([greet("touch"), DONE], [greet("leave"), DONE])
+    assert ralph(checked, "--verify", "! grep -q touch greet.txt || echo x >> check.sh").returncode == 0
+    assert "it changed tracked files: check.sh" in reasons(checked)
+    assert proofs(checked)[0] == "refused"
+
+
+@pytest.mark.parametrize("door", ["ralph", "run"])
+def test_what_a_check_leaves_is_neither_committed_nor_the_agents(checked: Scratch, door: str) -> None:
+    (checked.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n")
+    checked.git("commit", "--quiet", "--all", "--message", "stories")
+    steps = [[greet(f"hello\nbye\n{number}\n"), {"tick": 1}, DONE] for number in (1, 2)]
+    checked.script(*steps)
+    gate = "echo $$ > junk-$$.txt"
+    if door == "ralph":
+        done = ralph(checked, "--verify", gate, "--auto-commit", "--min-iterations", "2")
+        changed = [record["changed_files"] for record in checked.history()]
+        assert changed == [2, 2]
+    else:
+        done = checked.run("--verify", gate, "--commit-stories", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(checked.git("rev-list", "--count", "HEAD")) == 5
+    assert "junk" not in checked.git("log", "--name-only", "--format=")
+    assert list(checked.root.glob("junk-*.txt"))
+
+
+def waiting_claim(checked: Scratch) -> subprocess.Popen[bytes]:
+    """Start a loop whose claim is being checked."""
+    checked.script([greet("hello\nbye\nwait\n"), DONE])
+    words = ("ralph", "Go", "--harness", "scripted", "--verify", GATE, "--change", CHANGE)
+    process = checked.start(*words)
+    told(checked, "checking")
+    return process
+
+
+def the_next_run_judges(checked: Scratch) -> None:
+    (checked.home / "go").touch()
+    done = ralph(checked, "--verify", GATE)
+    assert done.returncode == 0, done.stderr
+    assert [record["outcome"] for record in checked.history()] == ["completed"]
+    assert proofs(checked) == ["unbroken"]
+    assert started(checked, "baseline") == 1
+
+
+def test_a_stop_during_a_check_leaves_the_claim_to_the_next_run(checked: Scratch) -> None:
+    process = waiting_claim(checked)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert not runs(int((checked.home / "checking").read_text()))
+    assert checked.load_state()["status"] == "stopped"
+    the_next_run_judges(checked)
+
+
+def test_a_kill_during_a_check_leaves_the_claim_to_the_next_run(checked: Scratch) -> None:
+    process = waiting_claim(checked)
+    gate = int((checked.home / "checking").read_text())
+    process.kill()
+    process.wait(30)
+    wait_until(lambda: not runs(gate), "the end of the check")
+    the_next_run_judges(checked)
+
+
+def test_a_gate_for_the_end_runs_once_with_the_last_story(checked: Scratch) -> None:
+    (checked.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n")
+    checked.script([greet("hello\nbye\n1\n"), {"tick": 1}, DONE], [greet("hello\nbye\n2\n"), {"tick": 1}, DONE])
+    gates(checked, f'name = "quick"\nrun = "{GATE}"', 'name = "whole"\nrun = "true"\nwhen = "end"')
+    events = checked.run_events(timeout=120)
+    ran = [event["gate"] for event in events if event["type"] == "GateStarted" and event["purpose"] == "claim"]
+    assert ran.count("quick") == 2
+    assert ran.count("whole") == 1
+    assert ran[0] == "quick"
+
+
+def test_a_check_that_wavers_is_accepted_as_flaky_and_proves_nothing(checked: Scratch) -> None:
+    checked.script([greet("hello\nbye\nmore\n"), DONE])
+    once = "[ ! -e $HOME/armed ] || { rm $HOME/armed; false; }"
+    checked.script([greet("more"), {"run": ["touch", str(checked.home / "armed")]}, DONE])
+    gates(checked, f'name = "tests"\nrun = "{once}"')
+    done = ralph(checked)
+    assert done.returncode == 0, done.stderr
+    assert proofs(checked) == ["unbroken"]
+    assert checked.history()[0]["gates"][0]["flaky"] == ["tests"]
+    assert "flaky: tests" in done.stdout
+
+
+def test_a_clean_gate_runs_after_its_setup_in_a_fresh_checkout(checked: Scratch) -> None:
+    (checked.root / ".gitignore").write_text("built\n")
+    checked.git("add", "--all")
+    checked.git("commit", "--quiet", "--message", "ignore")
+    checked.script(
+        [{"write": "built", "text": "by the agent"}, greet("more"), DONE],
+        [greet("good"), DONE],
+    )
+    run = "grep -q setup built && ! grep -q more greet.txt && pwd >> $HOME/places"
+    gates(checked, f'name = "tests"\nrun = "{run}"\nclean = true\nsetup = "echo setup > built"')
+    done = ralph(checked)
+    assert done.returncode == 0, done.stderr
+    assert proofs(checked)[0] == "refused"
+    places = (checked.home / "places").read_text().splitlines()
+    assert str(checked.root) not in places
+    assert not [place for place in places if Path(place).exists()]
+
+
+def test_work_that_no_test_shows_is_refused_if_proof_is_required(scratch: Scratch) -> None:
+    with_check(scratch, "hello\n")
+    scratch.script([greet("hello\nmore\n"), DONE], [greet("hello\nbye\n"), DONE])
+    done = ralph(scratch, "--verify", GATE, "--require", "proof")
+    assert done.returncode == 0, done.stderr
+    assert proofs(scratch) == ["refused", "proved"]
+    assert "Add a test that shows what you changed" in scratch.prompt(2)
+    assert "parts" in scratch.history()[1]["gates"][0]["proved_by"]
+
+
+def test_a_second_claim_that_cannot_be_verified_ends_the_loop(checked: Scratch) -> None:
+    gone = {"run": ["rm", "-f", "check.sh"]}
+    checked.script([greet("more"), gone, DONE])
+    done = ralph(checked, "--verify", GATE)
+    assert done.returncode == 4, done.stdout
+    assert proofs(checked) == ["unverifiable", "unverifiable"]
+    assert "the work cannot be verified: sh check.sh: check.sh is gone" in done.stdout
+
+
+def test_the_baseline_is_not_run_again_by_a_later_run(checked: Scratch) -> None:
+    checked.script([{"say": "Not yet."}], [greet("hello\nbye\nmore\n"), DONE])
+    assert ralph(checked, "--verify", GATE, "--max-iterations", "1").returncode == 3
+    assert ralph(checked, "--verify", GATE).returncode == 0
+    assert started(checked, "baseline") == 1
+
+
+def test_the_environment_of_a_check_is_the_users(checked: Scratch) -> None:
+    checked.script([greet("more"), DONE])
+    assert ralph(checked, "--verify", "env > $HOME/env").returncode == 0
+    seen = (checked.home / "env").read_text()
+    assert "SPOOL_GATE=" in seen
+    assert f"HOME={checked.home}" in seen
+    assert os.environ["PATH"].split(os.pathsep)[-1] in seen
+
+
+def test_a_refused_story_is_not_done_because_its_boxes_are_ticked(checked: Scratch) -> None:
+    checked.script([greet("hello\n"), {"tick": 2}, DONE])
+    assert checked.run("--verify", GATE, "--max-retries", "0", timeout=120).returncode == 1
+    again = checked.run("--verify", GATE, "--max-retries", "0", timeout=120)
+    assert again.returncode == 1, again.stdout
+    assert "all stories are complete" not in again.stdout

@@ -167,7 +167,7 @@ print(json.dumps({"type": "turn.completed", "usage": usage}))
 
 def test_an_agent_without_cost_is_warned_about_and_its_cost_is_unknown(scratch: Scratch) -> None:
     scratch.agent(FAKE_CODEX, "codex")
-    done = scratch.ralph("Go", "--harness", "codex", "--max-cost", "1", "--max-iterations", "2")
+    done = scratch.ralph("Go", "--harness", "codex", "--max-cost", "1", "--max-iterations", "2", "--allow-all")
     assert done.returncode == 3
     warned = [line for line in done.stdout.splitlines() if "codex reports no cost, so the cost limit cannot" in line]
     assert len(warned) == 1

@@ -17,6 +17,8 @@ from tests.worktrees import Fleet
 
 PROMISE = "<promise>COMPLETE</promise>"
 HARMLESS = {
+    "agent_memory",
+    "isolate_processes",
     "model", "min_iterations", "max_iterations", "completion_promise", "resume_agent", "fail_fast", "stream",
     "max_retries", "on_resume", "large_file_mb", "iteration_timeout", "idle_timeout", "command_timeout",
     "error_threshold", "error_pause", "rate_limit_pause", "promise_grace", "output_limit_mb", "fullscreen", "keep_open",
@@ -254,7 +256,7 @@ def test_a_copy_and_a_set_up_command_wait_for_trust(scratch: Scratch) -> None:
     configure(scratch, f'worktree_setup = "{scratch.root}/evil"\n')
     scratch.git("add", "--all")
     scratch.git("commit", "--quiet", "--message", "config")
-    done = Fleet(scratch).wt("start", "new", "Go", "--create", "--terminal", "none")
+    done = Fleet(scratch).wt("start", "new", "Go", "--create", "--done", "manual", "--terminal", "none")
     assert (done.returncode, "not trusted: worktree_setup" in done.stderr) == (2, True)
     assert not mark.exists()
     assert not (scratch.root.parent / "project-wt-new").exists()
@@ -278,6 +280,7 @@ def test_a_file_behind_a_linked_folder_is_not_copied_nor_written_through_a_link(
     scratch.git("checkout", "--quiet", "main")
     (scratch.root / ".env").write_text("KEY=1\n")
     scratch.trust()
+    scratch.script([{"say": "Working"}])
     Fleet(scratch).wt("start", "new", "Go", "--create", "--terminal", "none", "--harness", "scripted")
     made = scratch.root.parent / "project-wt-new"
     assert made.exists()

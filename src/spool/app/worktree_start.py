@@ -55,11 +55,11 @@ def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[
     except NoWorktree:
         if not wanted.create:
             raise
-    settings = settings_here()
-    require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
     if not wanted.unwritten and wanted.change not in known_changes(here) and not has_branch(wanted.change, here):
         listed = ", ".join(sorted(known_changes(here))) or "none"
         raise UsageError(f"no such change: '{wanted.change}' (known: {listed})", hint=Hint.NO_CRITERION)
+    settings = settings_here()
+    require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
     return make_checkout(
         wanted.change,
         here=here,

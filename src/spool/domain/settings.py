@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fail_fast: bool = False
     auto_commit: Trusted[bool] = False
     """Whether to commit each iteration; that runs git's hooks."""
-    include_dirty: bool = False
+    include_dirty: Trusted[bool] = False
     """Whether a loop that commits may start on uncommitted changes, and commit them."""
     stream: bool = True
     max_retries: int = 3

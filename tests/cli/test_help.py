@@ -3,9 +3,13 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import click
 import pytest
 
+from spool.cli.main import spool
+from spool.cli.wt.main import wt_loop
 from tests.seeds.test_000_ralph_loop import on_a_terminal
 from tests.support import CHANGE, Scratch
 from tests.worktrees import fleet_of
@@ -25,6 +29,25 @@ def wt_help(scratch: Scratch, *words: str) -> str:
 
 def section(text: str, heading: str) -> str:
     return text.partition(f"\n{heading}:\n")[2].partition("\n\n")[0]
+
+
+def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all below it, each with the words that call it."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if (found := command.get_command(context, name)) is not None:
+                yield from commands(found, f"{words} {name}")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), [*commands(spool, "spool"), *commands(wt_loop, "wt-loop")], ids=lambda one: str(one)[:30]
+)
+def test_every_command_has_help(words: str, command: click.Command) -> None:
+    shown = command.get_help(click.Context(command, info_name=words, terminal_width=80))
+    assert shown.startswith(f"Usage: {words}")
+    assert len(command.get_short_help_str()) > 10
 
 
 def test_loop_shows_itself_in_its_help(scratch: Scratch) -> None:

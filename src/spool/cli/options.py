@@ -16,6 +16,7 @@ _HEADINGS = (
     "Agent",
     "Completion and limits",
     "Checks",
+    "Hook",
     "Run",
     "Terminal",
     "Output",

@@ -115,8 +115,6 @@ class Gatekeeper:
         self._emit = emit
         self._clock = clock
         self._starting: Starting = lambda _: None
-        self._refused = Verified()
-        """The last claim that was refused."""
         self._ran: dict[str, GateRun] = {}
         """Gates that ran as a criterion, right before the claim."""
         self._baselines: dict[tuple[str, str], GateRun] = {}
@@ -175,18 +173,12 @@ class Gatekeeper:
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
         hidden = tuple(path for path in await self._checks.newly_ignored(claim.base) if not is_cache(path))
         attempt = Attempt(claim.base, tree, changes, claim.named, hidden)
-        if tree and tree == self._refused.tree:  # the same work again
-            return msgspec.structs.replace(self._refused, left=(), seconds=0.0)
         results = await self._judged(claim, attempt)
         left = await self._left_since(tree)
         if refusal(results) is None:
             await self._checks.keep(tree)
             await self._checks.note_ignored(tree)
-        seconds = self._clock.monotonic() - started
-        verified = Verified(gates=results, tree=tree, left=left, seconds=seconds)
-        if verified.proof is Proof.REFUSED:
-            self._refused = verified
-        return verified
+        return Verified(gates=results, tree=tree, left=left, seconds=self._clock.monotonic() - started)
 
     async def run_criterion(self) -> int | None:
         """Run the command of a worktree loop and return its exit code; None if it timed out or cannot start."""
@@ -267,7 +259,7 @@ class Gatekeeper:
             self._emit(Warned(message=f"the check '{gate.run}' fails before the first agent{what}"))
 
     async def _checked(self, gate: GateSpec, attempt: Attempt) -> Checked:
-        """Run a gate on a claim; a red one runs again once."""
+        """Run a gate on a claim, and weigh it against the baseline."""
         before = self._baselines.get((gate.name, attempt.base))
         # Without git, a baseline cannot be made up for: the tree as it is now is the agent's.
         if before is None and attempt.base and self._policy.baseline is not Baseline.OFF:
@@ -282,20 +274,8 @@ class Gatekeeper:
             must_pass=lambda test: names_test(attempt.named, test),
             may_vanish=lambda test: any(test_is_in(test, path) for path in allowed),
         )
-        tree = Tree(attempt.tree) if gate.clean else None
-        run = self._ran.pop(gate.name, None) or await self._run(gate, "claim", tree)
+        run, wavering = await self._tried(gate, attempt, measure)
         finding = weigh(run, measure)
-        wavering: frozenset[str] = frozenset()
-        if not finding.green and run.exit_code is not None and not run.changed:
-            again = await self._run(gate, "again", tree)
-            second = weigh(again, measure)
-            if second.green and not strict:
-                wavering = differing(run, again) or frozenset({gate.name})
-            if second.green == finding.green or wavering:
-                run, finding = again, second
-        run = self._startable(gate, run, attempt.changes or {})
-        if not run.started:
-            finding = weigh(run, measure)
         result = GateResult(
             name=gate.name,
             passed=finding.green,
@@ -313,6 +293,19 @@ class Gatekeeper:
         )
         self._checks.remember(gate, attempt.tree, msgspec.structs.replace(run, flaky=tuple(sorted(flaky | wavering))))
         return Checked(gate=gate, run=run, finding=finding, before=before, result=result, flaky=flaky | wavering)
+
+    async def _tried(self, gate: GateSpec, attempt: Attempt, measure: Measure) -> tuple[GateRun, frozenset[str]]:
+        """Return a gate's run on a claim, and what wavers: a red one runs again once, and green then counts."""
+        tree = Tree(attempt.tree) if gate.clean else None
+        run = self._ran.pop(gate.name, None) or await self._run(gate, "claim", tree)
+        wavering: frozenset[str] = frozenset()
+        if not weigh(run, measure).green and run.exit_code is not None and not run.changed:
+            again = await self._run(gate, "again", tree)
+            if not weigh(again, measure).green:
+                run = again
+            elif not measure.strict:
+                run, wavering = again, differing(run, again) or frozenset({gate.name})
+        return self._startable(gate, run, attempt.changes or {}), wavering
 
     def _startable(self, gate: GateSpec, run: GateRun, changes: Mapping[str, str]) -> GateRun:
         """Return the run as not started if it is red and a file that its command names is gone."""

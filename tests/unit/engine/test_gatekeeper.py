@@ -296,15 +296,6 @@ def test_the_baseline_is_remembered_for_later_runs() -> None:
     assert again.purposes == ["claim"]
 
 
-def test_the_same_work_is_refused_at_once_when_it_is_claimed_again() -> None:
-    keeping = Keeping(FakeChecks(SOURCE, baseline=[GREEN], claim=[RED], again=[RED]))
-    keeping.claim()
-    before = len(keeping.purposes)
-    claim = Claim(base="base", own=(), final=True)
-    assert asyncio.run(keeping.keeper.check(claim, lambda _: None)).proof is Proof.REFUSED
-    assert len(keeping.purposes) == before
-
-
 def test_what_a_person_edits_between_two_runs_is_part_of_the_base() -> None:
     keeping = Keeping(FakeChecks(EDITED, baseline=[GREEN]))
     assert asyncio.run(keeping.keeper.open("old", "left", lambda _: None)) == "old+base"

@@ -1,14 +1,16 @@
 """`spool checkpoint`: list, show and restore discarded attempts."""
 
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import click
 
 from spool.app import checkpoints
-from spool.domain.text import clean, counted, one_line
+from spool.domain.text import clean
 from spool.errors import SpoolError
 from spool.views.say import say, say_json, say_text
+from spool.views.tables import room, table
 
 
 def complete_checkpoint(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
@@ -36,10 +38,16 @@ def list_all(as_json: bool) -> None:
         return
     if not saved and not discarded:
         say("No checkpoints and no discarded attempts.")
-    for kept in saved:
-        say(f"checkpoint  {kept.change}  {one_line(kept.label)}  ({kept.saved_at.astimezone():%Y-%m-%d %H:%M})")
-    for one in discarded:
-        say(f"discarded   {one.name}  {counted(one.files, 'file')}  {one_line(one.label)}")
+        return
+    head = ("kind", "name", "files", "at")
+    rows = [("checkpoint", kept.change, "-", _when(kept.saved_at)) for kept in saved]
+    rows += [("discarded", one.name, str(one.files), _when(one.discarded_at)) for one in discarded]
+    notes = [kept.label for kept in saved] + [one.label for one in discarded]
+    say(*table(head, rows, width=room(), left=head[:2], drop=("at", "files"), notes=notes, noted="of"))
+
+
+def _when(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
 @checkpoint.command()

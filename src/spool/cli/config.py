@@ -8,8 +8,13 @@ import click
 from spool.app.settings import PROJECT_FILE, root_here, user_file
 from spool.app.trust import trust_report
 from spool.cli.target import resolve
+from spool.domain.gates.values import GateSpec
 from spool.domain.settings import DURATIONS, NAMES, TABLES
+from spool.domain.text import one_line
 from spool.views.say import json_text, say, say_json
+from spool.views.tables import room, table
+
+_NARROW = 80
 
 
 @click.command("config")
@@ -28,15 +33,17 @@ def config(as_json: bool) -> None:
         tables = {"prices": resolved.settings.prices, "harnesses": resolved.settings.harnesses}
         say_json({**rows, **tables}, indent=2)
         return
-    width = max(map(len, NAMES))
-    shown = {name: _shown(name, value) for name, value in values.items()}
-    value_width = max(map(len, shown.values()))
-    for name in NAMES:
-        say(f"{name:<{width}}  {shown[name]:<{value_width}}  {resolved.origins[name]}{_note(name, untrusted)}")
+    head, width = ("setting", "value"), room()
+    cells = [(name, one_line(_shown(name, value), max(20, min(width - 26, 200)))) for name, value in values.items()]
+    origins = [f"{resolved.origins[name]}{_note(name, untrusted)}" for name in NAMES]
+    notes = ["" if origin == "default" and width < _NARROW else origin for origin in origins]
+    say(*table(head, cells, width=width, left=head, notes=notes, noted="from"))
+    if resolved.settings.prices or resolved.settings.harnesses:
+        say("")
     for model, price in resolved.settings.prices.items():
         say(f"[prices.{model}]  {json_text(price)}")
-    for name, table in resolved.settings.harnesses.items():
-        say(f"[{TABLES}.{name}]  {json_text(table)}{_note(f'{TABLES}.{name}', untrusted)}")
+    for name, harness in resolved.settings.harnesses.items():
+        say(f"[{TABLES}.{name}]  {json_text(harness)}{_note(f'{TABLES}.{name}', untrusted)}")
     say("", f"Files: {(root or Path()) / PROJECT_FILE}", f"       {user_file()}", err=True)
 
 
@@ -48,7 +55,7 @@ def _shown(name: str, value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, tuple):
-        return " ".join(map(str, value))
+        return ", ".join(one.name if isinstance(one, GateSpec) else str(one) for one in value)
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g} s" if name in DURATIONS else str(value)

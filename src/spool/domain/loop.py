@@ -84,6 +84,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: Due = Due.NOTHING
     idle: int = 0
     """Consecutive iterations without progress."""
+    failing: int | None = None
+    """The number of tests that refused the last claim; fewer are progress."""
     failed_commits: int = 0
     uncommitted: str = ""
     """What a hook said when it refused the last commit, for the next prompt."""

@@ -7,12 +7,17 @@ import pytest
 
 from spool.domain.budget import Limit
 from spool.domain.events import RunEnded, Waiting, Warned
+from spool.domain.gates.values import GateResult, Proof
+from spool.domain.loop import PlanState
+from spool.domain.outcome import Outcome, OutcomeKind
 from spool.domain.stream import Usage
-from spool.domain.verdict import ExitCode, Limits, Status
+from spool.domain.verdict import Ended, ExitCode, Limits, Status, Tally
 from spool.engine.plans.prompt import Aim, PromptPlan
 from spool.testing.doubles import FakeTree, MemoryExpenses, Said, says
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import prompt_plan
+
+COMPLETED = Outcome(kind=OutcomeKind.COMPLETED, exit_code=0)
 
 
 class NoCommits:
@@ -95,6 +100,18 @@ def test_progress_is_a_tree_that_was_not_there_before(contents: list[str], progr
     assert (played.finish.exit_code, played.finish.limit) == (ExitCode.STUCK, Limit.STALL)
     asked = ["## Take another approach" in prompt for prompt in played.prompts]
     assert asked == [False] * (len(progress) - 1) + [True]
+
+
+def test_fewer_failing_tests_are_progress() -> None:
+    plan = measured(Stage(), Limits(stall=9))
+    memory = PlanState()
+    idle = []
+    for failing in (("a", "b", "c"), ("a", "b"), ("a", "b"), ("a",)):
+        gate = GateResult(name="tests", passed=False, why="red", failing=failing)
+        ended = Ended(outcome=COMPLETED, gates=(gate,), proof=Proof.REFUSED, progress=False)
+        memory = plan.judge(memory, ended, Tally(run_iterations=1), now=0.0).memory
+        idle.append(memory.idle)
+    assert idle == [1, 0, 1, 0]
 
 
 def test_a_stall_of_one_needs_no_other_approach() -> None:

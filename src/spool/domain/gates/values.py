@@ -133,6 +133,11 @@ def refusal(results: Iterable[GateResult]) -> GateResult | None:
     return next((result for result in results if not result.passed), None)
 
 
+def failing_in(results: Iterable[GateResult]) -> int:
+    """Return how many tests refuse a claim, as far as they are named."""
+    return sum(len(one.failing) + len(one.vanished) + len(one.skipped) for one in results)
+
+
 def proof_of(results: tuple[GateResult, ...]) -> Proof | None:
     """Return what a claim's gates allow together; None if none of them says anything about the work."""
     said = {result.proof for result in results if result.proof is not None}

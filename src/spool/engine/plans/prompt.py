@@ -9,7 +9,7 @@ import msgspec
 from spool.domain.change import Change
 from spool.domain.criteria import Criterion, Seen, check_tasks, is_progress, remembered
 from spool.domain.events import AgentEvent, Event, Warned
-from spool.domain.gates.values import Proof, refusal
+from spool.domain.gates.values import Proof, failing_in, refusal
 from spool.domain.gates.words import evidence
 from spool.domain.loop import PlanState, merged
 from spool.domain.outcome import Outcome, OutcomeKind
@@ -201,8 +201,14 @@ class PromptPlan:
                 leavings=merged(memory.leavings, ended.leavings),
             )
             if ended.progress is not None:
-                idle = 0 if ended.progress else memory.idle + 1
-                memory = msgspec.structs.replace(memory, idle=idle, seen=remembered(memory.seen, ended.trees))
+                failing = failing_in(ended.gates) if ended.proof is Proof.REFUSED else None
+                fewer = failing is not None and memory.failing is not None and failing < memory.failing
+                memory = msgspec.structs.replace(
+                    memory,
+                    idle=0 if ended.progress or fewer else memory.idle + 1,
+                    failing=memory.failing if failing is None else failing,
+                    seen=remembered(memory.seen, ended.trees),
+                )
         if finish := unverifiable(ended, memory.unverifiable):
             return Judgement(verdict=finish, memory=memory)
         done = ""

@@ -15,14 +15,11 @@ from typing import Any, TypeVar, assert_never
 import msgspec
 
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
-from spool.domain.gates.values import refusal
-from spool.domain.loop import Due, Phase, PlanState, merged
+from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
-from spool.domain.stream import Usage
 from spool.domain.verdict import (
-    UNSEEN,
     Continue,
     Ended,
     ExitCode,
@@ -38,10 +35,10 @@ from spool.domain.verdict import (
     with_failed_commits,
 )
 from spool.engine.account import Account
-from spool.engine.gatekeeper import Gatekeeper, Verified
-from spool.engine.gates import run_gates
+from spool.engine.examination import Examiner, ended_by
+from spool.engine.gatekeeper import Gatekeeper
 from spool.engine.iteration import IterationRequest, Patience, iterate
-from spool.engine.plan import Findings, Place, Plan, after_failed_commit
+from spool.engine.plan import Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
@@ -93,6 +90,7 @@ class Loop:
         self._unjudged = unjudged
         self._keeper = keeper
         self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
+        self._examiner = Examiner(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
         self._mark_is_old = True
@@ -132,7 +130,7 @@ class Loop:
         self._account.abandon(why, status, iterations=self._tally.run_iterations)
 
     async def _iterate(self) -> Finish:
-        ended = await self._resume() or await self._open_gates()
+        ended = await self._resume() or (None if await self._examiner.open() else self._stopped())
         while ended is None and not self._stop.requested:
             verdict = await self._one()
             ended = verdict if isinstance(verdict, Finish) else await self._act(verdict)
@@ -157,32 +155,17 @@ class Loop:
             return await self._settle()
         return self._stopped()
 
-    async def _open_gates(self) -> Finish | None:
-        """Run the configured gates once before the first agent of this run."""
-        if self._keeper is None:
-            return None
-        memory = self._state.memory
-        base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
-        if base is None:
-            return self._stopped()
-        leavings = merged(memory.leavings, self._keeper.left)
-        self._account.remember(msgspec.structs.replace(memory, base=base, left="", leavings=leavings))
-        return None
-
-    def _checking(self, gate: str) -> None:
-        self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
-
     async def _judge_unfinished(self, record: IterationRecord, recorded: bool) -> Finish | None:
         """Judge the iteration in which the runner before ended; one whose gates did not run is examined first.
 
         Return the end if it completes the work. Limits count per run, so it ends the loop in no other way.
         """
-        examined = record if recorded else await self._examined(record)
+        examined = record if recorded else await self._examiner.examined(record)
         if examined is None:
             return None
         record = examined
         usage = self._state.usage + record.usage
-        verdict, memory = self._judged(_ended(record, usage), advance(self._tally, record.as_outcome()))
+        verdict, memory = self._judged(ended_by(record, usage), advance(self._tally, record.as_outcome()))
         if recorded:
             self._account.count_iteration(record, memory)
         else:
@@ -235,9 +218,10 @@ class Loop:
             return prompt
         if self._stop.requested:
             return self._stopped()
-        if self._mark_is_old or self._state.story is not None:  # a plan with stories may have changed the tree itself
+        # A plan with stories may have changed the tree itself, and gates leave files behind.
+        if self._mark_is_old or self._examiner.ran_gates or self._state.story is not None:
             await self._guarded(self._ports.worktree.mark())
-            self._mark_is_old = False
+            self._mark_is_old = self._examiner.ran_gates = False
         memory, request = self._state.memory, self._begin(place, prompt)
         record = await iterate(
             request,
@@ -250,12 +234,12 @@ class Loop:
         record = msgspec.structs.replace(record, commit=await self._commit(record))
         begun = msgspec.structs.replace(request.begun, ended=record)
         self._account.save(phase=Phase.RECORDING, in_flight=begun)
-        examined = await self._examined(record)
+        examined = await self._examiner.examined(record)
         if examined is None:
             return self._stopped()
         record = examined
         self._tally = advance(self._tally, record.as_outcome())
-        verdict, memory = self._judged(_ended(record, self._state.usage + record.usage))
+        verdict, memory = self._judged(ended_by(record, self._state.usage + record.usage))
         self._account.end_iteration(record, memory)
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
@@ -318,63 +302,6 @@ class Loop:
             price=agency.price,
             exceeded=partial(self._spending.exceeded, self._state.usage),
         )
-
-    async def _examined(self, record: IterationRecord) -> IterationRecord | None:
-        """Return the record with the results of the gates and of the plan; None if a stop came before them.
-
-        The iteration then stays in flight, and the next run examines it.
-        """
-        passed = await self._pass_gates(record)
-        if passed is None:
-            return None
-        outcome, verified = passed
-        findings = Findings()
-        try:
-            findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
-        except (SpoolError, OSError) as error:
-            self._ports.emit(Warned(message=str(error)))
-        return msgspec.structs.replace(
-            record,
-            outcome=outcome.kind,
-            reason=outcome.reason,
-            gates=verified.gates,
-            proof=verified.proof,
-            gates_s=round(verified.seconds, 3),
-            checked_tree=verified.tree,
-            leavings=verified.left,
-            commits=findings.commits,
-            progress=findings.progress,
-        )
-
-    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:
-        """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
-        outcome = record.as_outcome()
-        try:
-            verified = await self._stop.obeyed(self._verified(record))
-        except CommandError as error:
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), Verified(
-                claimed=False
-            )
-        except (SpoolError, OSError) as error:  # the agent made its own tasks unreadable
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), Verified(
-                claimed=False
-            )
-        if verified is None:
-            return (outcome, Verified(claimed=False)) if outcome.kind in UNSEEN else None
-        return outcome, verified
-
-    async def _verified(self, record: IterationRecord) -> Verified:
-        """Run the plan's own gates after every iteration, and the configured ones once completion is claimed."""
-        memory, ended = self._state.memory, _ended(record, self._state.usage)
-        gates = await run_gates(self._plan.gates(memory, ended))
-        claim = self._plan.claim(memory, msgspec.structs.replace(ended, gates=gates))
-        if claim is None or self._keeper is None or refusal(gates):
-            return Verified(gates=gates, claimed=claim is not None)
-        verified = await self._keeper.check(claim, self._checking)
-        self._mark_is_old = True  # gates leave files behind, which are not the agent's
-        names = {gate.name for gate in verified.gates}
-        own = (gate for gate in gates if gate.name not in names)
-        return msgspec.structs.replace(verified, gates=(*own, *verified.gates))
 
     async def _commit(self, record: IterationRecord) -> str | None:
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
@@ -465,17 +392,3 @@ class Loop:
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk
             self._ports.emit(StopRequested(by=self._stop.by, forced=self._stop.forced))
-
-
-def _ended(record: IterationRecord, used: Usage) -> Ended:
-    return Ended(
-        outcome=record.as_outcome(),
-        gates=record.gates,
-        proof=record.proof,
-        checked_tree=record.checked_tree,
-        leavings=record.leavings,
-        progress=record.progress,
-        trees=record.trees,
-        changed_files=record.changed_files,
-        used=used,
-    )

@@ -1,0 +1,116 @@
+"""Examines an iteration once its agent is over: gates, and what the agent left."""
+
+import msgspec
+
+from spool.domain.events import Warned
+from spool.domain.gates.values import refusal
+from spool.domain.loop import Phase, merged
+from spool.domain.outcome import Outcome, OutcomeKind
+from spool.domain.state import IterationRecord
+from spool.domain.stream import Usage
+from spool.domain.verdict import UNSEEN, Ended
+from spool.engine.account import Account
+from spool.engine.gatekeeper import Gatekeeper, Verified
+from spool.engine.gates import run_gates
+from spool.engine.plan import Findings, Plan
+from spool.engine.ports import Ports
+from spool.engine.stop import Stop
+from spool.errors import CommandError, SpoolError
+
+_NOT_CLAIMED = Verified(claimed=False)
+
+
+class Examiner:
+    """Runs the gates of a loop, before its first agent and after each."""
+
+    def __init__(self, plan: Plan, keeper: Gatekeeper | None, account: Account, ports: Ports, stop: Stop) -> None:
+        self._plan = plan
+        self._keeper = keeper
+        self._account = account
+        self._ports = ports
+        self._stop = stop
+        self.ran_gates = False
+        """Whether configured gates have run since this was last unset; they leave files that are not the agent's."""
+
+    async def open(self) -> bool:
+        """Run the configured gates once before the first agent of this run; return whether no stop came first."""
+        if self._keeper is None:
+            return True
+        memory = self._account.state.memory
+        base = await self._stop.obeyed(self._keeper.open(memory.base, memory.left, self._checking))
+        if base is None:
+            return False
+        leavings = merged(memory.leavings, self._keeper.left)
+        self._account.remember(msgspec.structs.replace(memory, base=base, left="", leavings=leavings))
+        return True
+
+    async def examined(self, record: IterationRecord) -> IterationRecord | None:
+        """Return the record with the results of the gates and of the plan; None if a stop came before them.
+
+        The iteration then stays in flight, and the next run examines it.
+        """
+        passed = await self._pass_gates(record)
+        if passed is None:
+            return None
+        outcome, verified = passed
+        findings = Findings()
+        try:
+            findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
+        except (SpoolError, OSError) as error:
+            self._ports.emit(Warned(message=str(error)))
+        return msgspec.structs.replace(
+            record,
+            outcome=outcome.kind,
+            reason=outcome.reason,
+            gates=verified.gates,
+            proof=verified.proof,
+            gates_s=round(verified.seconds, 3),
+            checked_tree=verified.tree,
+            leavings=verified.left,
+            commits=findings.commits,
+            progress=findings.progress,
+        )
+
+    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:
+        """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
+        outcome = record.as_outcome()
+        try:
+            verified = await self._stop.obeyed(self._verified(record))
+        except CommandError as error:
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), _NOT_CLAIMED
+        except (SpoolError, OSError) as error:  # the agent made its own tasks unreadable
+            return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), _NOT_CLAIMED
+        if verified is None:
+            return (outcome, _NOT_CLAIMED) if outcome.kind in UNSEEN else None
+        return outcome, verified
+
+    async def _verified(self, record: IterationRecord) -> Verified:
+        """Run the plan's own gates after every iteration, and the configured ones once completion is claimed."""
+        memory, ended = self._account.state.memory, ended_by(record, self._account.state.usage)
+        gates = await run_gates(self._plan.gates(memory, ended))
+        claim = self._plan.claim(memory, msgspec.structs.replace(ended, gates=gates))
+        if claim is None or self._keeper is None or refusal(gates):
+            return Verified(gates=gates, claimed=claim is not None)
+        verified = await self._keeper.check(claim, self._checking)
+        self.ran_gates = True
+        names = {gate.name for gate in verified.gates}
+        own = (gate for gate in gates if gate.name not in names)
+        return msgspec.structs.replace(verified, gates=(*own, *verified.gates))
+
+    def _checking(self, gate: str) -> None:
+        self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
+
+
+def ended_by(record: IterationRecord, used: Usage) -> Ended:
+    """Return what a plan judges: a recorded iteration, and the usage of the whole loop."""
+    return Ended(
+        outcome=record.as_outcome(),
+        gates=record.gates,
+        proof=record.proof,
+        checked_tree=record.checked_tree,
+        leavings=record.leavings,
+        progress=record.progress,
+        trees=record.trees,
+        changed_files=record.changed_files,
+        used=used,
+    )

@@ -247,7 +247,7 @@ def test_a_lock_on_the_index_costs_a_commit_but_not_the_loop(scratch: Scratch) -
     lock.write_text("somebody's")
     shell_agent(scratch, WORK)
     done = scratch.ralph("Work", "--auto-commit")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 5, done.stderr
     assert lock.read_text() == "somebody's"
     assert any("index.lock" in warning for warning in warnings(scratch))
     assert [record["commit"] for record in scratch.history()] == [None, None, None]

@@ -104,7 +104,10 @@ def showing(
             await until(pilot, lambda: CHANGE in text_of(pilot.app) and first in text_of(pilot.app))
         await pilot.press(*keys)
         await until(pilot, lambda: wait_for in text_of(pilot.app) and gone not in text_of(pilot.app))
-        for field in pilot.app.screen.query("Input, TextArea"):
+        fields = list(pilot.app.screen.query("Input, TextArea"))
+        if len(fields) == 1 and keys:  # a window for a text: its cursor shows once it has the focus
+            await until(pilot, lambda: fields[0].has_focus)
+        for field in fields:
             field.cursor_blink = False  # type: ignore[attr-defined]  # both have it, and a picture does not blink
         await still(pilot)
 

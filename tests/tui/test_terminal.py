@@ -44,7 +44,7 @@ def test_select_preview_run_watch_and_quit(scratch: Scratch) -> None:
         open_and_run(at, "--harness", "scripted")
         at.until_shown("► 1 Loop")
         at.until_shown("✓ 1", "► 2 Tests")
-        at.until_shown("result", "all stories are complete")
+        at.until_shown("· result", "all stories are complete")
         assert at.flag("alternate_on") == "1"
         at.keys("q")
         at.until(lambda: restored(at))
@@ -62,6 +62,7 @@ def test_bare_spool_opens_the_screen(scratch: Scratch) -> None:
 
 def test_force_quit_against_an_agent_that_ignores_sigterm(scratch: Scratch) -> None:
     pid_file = stubborn(scratch)
+    scratch.trust()
     with terminal(scratch) as at:
         open_and_run(at, "--harness", "stubborn")
         at.until(lambda: pid_file.exists() and pid_file.read_text())

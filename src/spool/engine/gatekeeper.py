@@ -27,10 +27,10 @@ from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
 from spool.domain.gates.words import MOST_TESTS, brief, for_agent
 from spool.engine.gates import Gate
 from spool.engine.ports import Clock, Emit
-from spool.engine.proving import Attempt, Checked, Prover, Tree
+from spool.engine.proving import ADDED, Attempt, Checked, Prover, Tree
 from spool.errors import Hint, UsageError
 
-_ADDED, _DELETED = "A", "D"
+_DELETED = "D"
 Starting = Callable[[str], None]
 """Called with a gate's name when it starts."""
 
@@ -145,7 +145,7 @@ class Gatekeeper:
     async def _left_since(self, tree: str) -> tuple[str, ...]:
         """Return the files that gates have added to a tree."""
         touched = await self._checks.changes(tree, await self._checks.tree()) if tree else {}
-        return tuple(path for path, how in touched.items() if how == _ADDED)
+        return tuple(path for path, how in touched.items() if how == ADDED)
 
     async def holds(self, tree: str) -> bool:
         """Protect a recorded tree to compare with; return whether it exists."""

@@ -9,6 +9,7 @@ from spool.domain.gates.deciding_files import decides, is_named
 from spool.domain.gates.values import GatePolicy, GateResult, GateRun, GateSpec, Proof
 from spool.domain.gates.weighing import Finding, ids, named
 
+ADDED = "A"
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -65,7 +66,9 @@ class Prover:
             return _proved(checked, checked.finding.fixed) if shown else checked.result
         if attempt.hidden and (refused := await self._propped(checked, attempt)):
             return refused
-        deciding = tuple(path for path in attempt.changes if decides(path, self._commands))
+        # A file that a command names and that was not there before is the work, not a check.
+        known = {path: () if how == ADDED else self._commands for path, how in attempt.changes.items()}
+        deciding = tuple(path for path, commands in known.items() if decides(path, commands))
         edited = tuple(path for path in deciding if not self._may_change(path, attempt.named))
         old = None
         if edited:

@@ -314,3 +314,8 @@ def test_caches_are_not_hidden_files() -> None:
     checks = FakeChecks(SOURCE, baseline=[GREEN], claim=[GREEN])
     checks.hidden = ("__pycache__/", ".pytest_cache/", "src/a.pyc", ".mypy_cache/")
     assert Keeping(checks).claim().proof is Proof.UNBROKEN
+
+
+def test_a_new_file_that_the_command_names_is_the_work_itself() -> None:
+    gate = GateSpec(name="check", run="test -e done.txt")
+    assert Keeping(FakeChecks({"done.txt": "A"}, baseline=[run(1)], claim=[run(0)]), gate).claim().proof is Proof.PROVED

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from spool.engine.proving import Tree
@@ -64,9 +64,10 @@ class RecordedTrees:
             await self._heads.release(self._owner)
         self._opened = True
         head = await self._head()
-        if head:  # what the tree borrows from HEAD must outlive an amended commit and `git gc --prune=now`
-            await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
-        await self._shadow.secure(tree, head=head, safe=set())
+        with suppress(CommandFailed):  # a partial clone may lack the objects of HEAD, and then nothing is borrowed
+            if head:  # what the tree borrows must outlive an amended commit and `git gc --prune=now`
+                await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
+            await self._shadow.secure(tree, head=head, safe=set())
         await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         return True
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,9 @@ def showing(
             await until(pilot, lambda: CHANGE in text_of(pilot.app) and first in text_of(pilot.app))
         await pilot.press(*keys)
         await until(pilot, lambda: wait_for in text_of(pilot.app) and gone not in text_of(pilot.app))
-        fields = list(pilot.app.screen.query("Input, TextArea"))
-        if len(fields) == 1 and keys:  # a window for a text: its cursor shows once it has the focus
-            await until(pilot, lambda: fields[0].has_focus)
-        for field in fields:
+        for area in pilot.app.screen.query("TextArea"):  # its cursor shows once it has the focus
+            await until(pilot, partial(getattr, area, "has_focus"))
+        for field in pilot.app.screen.query("Input, TextArea"):
             field.cursor_blink = False  # type: ignore[attr-defined]  # both have it, and a picture does not blink
         await still(pilot)
 

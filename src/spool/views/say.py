@@ -59,6 +59,12 @@ def copy_out(chunks: Iterable[bytes]) -> None:
     sys.stdout.flush()
 
 
+def rewrite_line(text: str) -> None:
+    """Replace the current line of a terminal's standard error."""
+    sys.stderr.write(f"\r\033[K{clean(text)}")
+    sys.stderr.flush()
+
+
 def coloured() -> bool:
     """Whether to colour standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -12,7 +12,7 @@ from spool.domain.gates.verification import Release, Verification
 from spool.domain.text import counted, one_line
 from spool.views import words
 from spool.views.narration import PROOFS
-from spool.views.say import say
+from spool.views.say import rewrite_line, say
 
 _ENDLESS = 1 << 20
 _Line = tuple[int, str, str]
@@ -40,15 +40,12 @@ class CheckLine:
         """Update the time."""
         if self._live and self._doing:
             text = f"{self._doing}, {words.duration(time.monotonic() - self._since)}"
-            self._write(one_line(text, max(20, shutil.get_terminal_size().columns - 1)))
+            rewrite_line(one_line(text, max(20, shutil.get_terminal_size().columns - 1)))
 
     def close(self) -> None:
         """Remove the line."""
         if self._live and self._doing:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            rewrite_line("")
 
 
 def show_verification(found: Verification) -> None:

@@ -42,6 +42,7 @@ def test_a_script_needs_no_check(scratch: Scratch) -> None:
 
 def test_check_tells_an_error_once_with_what_to_do_next_and_is_no_loop(scratch: Scratch) -> None:
     scratch.agent("import sys; sys.exit('the key is bad' * (len(sys.argv) > 2))", "claude")
+    scratch.env["SPOOL_CLAUDE_AS_ROOT"] = "pretend-sandbox"
     done = scratch.spool("harness", "check", "claude", "--model", "large")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[1:] == [

@@ -30,7 +30,7 @@ def test_list_tells_versions_and_what_is_missing(scratch: Scratch) -> None:
 
 def test_check_of_what_is_not_there(scratch: Scratch) -> None:
     done = scratch.spool("harness", "check", "gemini", env={"PATH": "/usr/bin:/bin"})
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "npm install -g @google/gemini-cli" in done.stderr
     assert scratch.spool("harness", "check", "gemni").returncode == 2
 

@@ -34,7 +34,7 @@ def test_two_stories_on_the_screen(tmp_path: Path) -> None:
         words = [word for word in rig.words() if word != "Do the work."]
         with terminal(scratch) as at:
             at.spool("tui", CHANGE, *words)
-            at.until_shown("Proposal", "R Run")
+            at.until_shown("Proposal", "R run")
             at.keys("R")
             at.until(lambda: "done · 2 of 2 stories · 2 attempts" in at.text(), within_s=180)
             assert "tokens" in at.text()

@@ -45,7 +45,9 @@ def _unpacked(path: Path, content: bytes) -> None:
 def test_an_edit_that_keeps_size_and_time_is_reverted(
     tmp_path: Path, rewrite: Callable[[Path, bytes], None], folder: Path | None
 ) -> None:
-    base = tmp_path if folder is None or not os.access(folder, os.W_OK) else folder / tmp_path.name
+    base = tmp_path
+    if folder is not None and os.access(folder, os.W_OK):  # a name of its own: other workers do the same
+        base = folder / f"{tmp_path.name}-{os.getpid()}-{rewrite.__name__}"
     try:
         world = World(base)
         path = world.write("file", b"0000\n")

@@ -3,18 +3,21 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from spool.domain.events import Warned
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateResult, Proof
+from spool.domain.gates.words import plain
 from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
+from spool.domain.text import one_line
 from spool.engine.gates import Gate, TaskList
 from spool.engine.ports import Clock, Emit
 from spool.engine.task_book import TaskBook
-from spool.errors import SpoolError, UsageError
+from spool.errors import Hint, SpoolError, UsageError
 from spool.host.command import run_command
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.repository import QUIET, NoRepository, Repository, git_environment
@@ -25,8 +28,6 @@ from spool.sources.project import Project
 if TYPE_CHECKING:
     from spool.engine.gatekeeper import Gatekeeper
     from spool.host.agents.agent_host import AgentHost
-
-Check = Callable[[], Awaitable[GateResult]]
 
 
 class Ground(Protocol):
@@ -128,8 +129,8 @@ class _BuiltIn:
     async def check(self) -> GateResult:
         """Run the check; an objection refuses the claim."""
         if objection := await self._objection():
-            tell = f"You said that the work is done, but the check `{self._name}` does not agree: {objection}"
-            return GateResult(name=self._name, passed=False, why=objection, tell_agent=tell)
+            tell = f"You said that the work is done, but the check `{self._name}` does not agree:\n\n{plain(objection)}"
+            return GateResult(name=self._name, passed=False, why=one_line(objection), tell_agent=tell)
         return GateResult(name=self._name, passed=True, why="nothing to object", proof=Proof.UNBROKEN)
 
 
@@ -138,8 +139,12 @@ def _built_in(name: str, spec: LoopSpec, parts: Ground) -> Gate:
         case "tasks":
             return _tasks(spec, parts)
         case "git-clean":
-            return _BuiltIn(name, lambda: _uncommitted(spec, parts))
+            if isinstance(parts.repository, NoRepository):
+                raise UsageError(f"the check '{name}' cannot run: {parts.repository.why}", hint=Hint.GATES)
+            return _BuiltIn(name, partial(_uncommitted, spec, parts.repository))
         case _:
+            if not OpenSpec.installed():
+                raise UsageError(f"the check '{name}' cannot run: openspec is not installed", hint=Hint.GATES)
             return _BuiltIn(name, lambda: _invalid(spec))
 
 
@@ -156,13 +161,11 @@ async def _nothing() -> str:
     return ""
 
 
-async def _uncommitted(spec: LoopSpec, parts: Ground) -> str:
+async def _uncommitted(spec: LoopSpec, repository: Repository) -> str:
     """Return what is not committed, Spool's own files aside."""
-    if not isinstance(parts.repository, Repository):
-        return parts.repository.why
     words = ["git", *QUIET, "status", "--porcelain", "--", ".", ":(exclude,top).spool/.state"]
     done = await run_command(
-        words, directory=parts.repository.top, timeout_s=spec.settings.command_timeout, env=git_environment()
+        words, directory=repository.top, timeout_s=spec.settings.command_timeout, env=git_environment()
     )
     names = [line[3:] for line in done.text.splitlines()]
     return f"not committed: {', '.join(names[:5])}" if names else ""
@@ -170,8 +173,6 @@ async def _uncommitted(spec: LoopSpec, parts: Ground) -> str:
 
 async def _invalid(spec: LoopSpec) -> str:
     """Return openspec's objections to the change."""
-    if not OpenSpec.installed():
-        raise UsageError("the gate 'openspec' needs the openspec command", hint="install it, or remove the gate")
     words = ["openspec", "validate", spec.change, "--strict", "--no-interactive"]
     done = await run_command(words, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
     return "" if done.exit_code == 0 else (done.text or done.errors.decode("utf-8", "replace")).strip()[:500]

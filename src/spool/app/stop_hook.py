@@ -4,12 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.verify import Subject, Watcher, record_tree, top_of, verify
+from spool.app.observers import Observer
+from spool.app.verify import Subject, record_tree, verify
 from spool.domain.gates.verification import Release, Session, after_block, give_up
 from spool.domain.settings import Settings
 from spool.errors import UsageError
 from spool.host.clock import SystemClock
 from spool.host.gates.hook_memory import HookMemory
+from spool.host.git.pointers import top_of
 
 _START, _STOP = "SessionStart", "Stop"
 
@@ -42,9 +44,9 @@ def read_call(data: bytes) -> HookCall:
         raise UsageError(f"standard input is not a hook's JSON: {error}") from None
 
 
-def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: Watcher) -> HookAnswer:
+def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: Observer) -> HookAnswer:
     """Run the gates for a stop, or note where a session begins."""
-    memory = HookMemory(top_of(subject.root))
+    memory = HookMemory(top_of(subject.root) or subject.root)
     known = memory.session(call.session_id)
     if call.hook_event_name == _START:
         if known is None and (base := record_tree(subject, settings, watcher)):
@@ -56,7 +58,7 @@ def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: W
 
 
 def _stopped(
-    call: HookCall, session: Session, memory: HookMemory, what: tuple[Subject, Settings, Watcher]
+    call: HookCall, session: Session, memory: HookMemory, what: tuple[Subject, Settings, Observer]
 ) -> HookAnswer:
     found = verify(*what, base=session.base, passed=session.passed)
     if found is None:  # a person ended it

@@ -5,16 +5,16 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from spool.app.build import open_worktree
 from spool.app.gates import make_keeper, own_folders
 from spool.app.loops import loop_at
+from spool.app.observers import Observer
 from spool.app.runner import new_run_id
 from spool.app.signals import listening
-from spool.domain.events import Event
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import Proof
 from spool.domain.gates.verification import Verification
@@ -31,6 +31,7 @@ from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.gates.hook_memory import HookMemory
+from spool.host.git.pointers import top_of
 from spool.host.git.repository import NoRepository, Repository, find_repository, head_of
 from spool.host.git.working_tree import GitWorktree, PlainFolder
 from spool.host.runner.identity import this_runner
@@ -41,16 +42,6 @@ _Result = TypeVar("_Result")
 _TICK_S = 0.5
 _CHANGES = ("tasks", "openspec")
 """Built-in gates that look at a change."""
-
-
-class Watcher(Protocol):
-    """Sees the gates run."""
-
-    def see(self, event: Event) -> None:
-        """Take an event."""
-
-    def tick(self) -> None:
-        """Update the time shown."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +59,7 @@ def find_subject(directory: Path, query: str | None) -> Subject:
     except UsageError:
         if query is not None:
             raise
-        return Subject(root=top_of(directory))
+        return Subject(root=top_of(directory) or directory)
     if query is not None:
         return Subject(root=project.root, change=project.resolve(query))
     active = project.changes()
@@ -76,7 +67,7 @@ def find_subject(directory: Path, query: str | None) -> Subject:
 
 
 def verify(
-    subject: Subject, settings: Settings, watcher: Watcher, *, base: str = "", passed: str | None = None
+    subject: Subject, settings: Settings, watcher: Observer, *, base: str = "", passed: str | None = None
 ) -> Verification | None:
     """Run the gates on the working tree; return None if a person stopped them.
 
@@ -86,12 +77,7 @@ def verify(
     return _on_ground(subject, settings, watcher, lambda ground: ground.verify(base, passed))
 
 
-def top_of(directory: Path) -> Path:
-    """Return the top of the working tree around a directory, else the directory."""
-    return next((path for path in (directory, *directory.parents) if (path / ".git").exists()), directory)
-
-
-def record_tree(subject: Subject, settings: Settings, watcher: Watcher) -> str | None:
+def record_tree(subject: Subject, settings: Settings, watcher: Observer) -> str | None:
     """Record the working tree and return its name; empty without git, None if a person stopped it."""
     return _on_ground(subject, settings, watcher, lambda ground: ground.record())
 
@@ -99,7 +85,7 @@ def record_tree(subject: Subject, settings: Settings, watcher: Watcher) -> str |
 def _on_ground(
     subject: Subject,
     settings: Settings,
-    watcher: Watcher,
+    watcher: Observer,
     work: Callable[["_Ground"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
     gates = tuple(gate for gate in settings.gates if subject.change or gate.run or gate.name not in _CHANGES)
@@ -119,7 +105,7 @@ def _on_ground(
 async def _opened(
     spec: LoopSpec,
     supervision: Supervision,
-    watcher: Watcher,
+    watcher: Observer,
     work: Callable[["_Ground"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
     """Hold the tree's lock, and do the work until it is done or a person stops it."""
@@ -144,7 +130,7 @@ async def _opened(
             host.close()
 
 
-async def _tick(watcher: Watcher) -> None:
+async def _tick(watcher: Observer) -> None:
     while True:
         watcher.tick()
         await asyncio.sleep(_TICK_S)

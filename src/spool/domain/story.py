@@ -139,19 +139,6 @@ def _headed_task(task: Task) -> StoryTask:
     return StoryTask(name, title, task.mark, task.line, task.details)
 
 
-def missing_from(now: StoryList, before: StoryList) -> str:
-    """Return the first story or task in `before` but not in `now`, or nothing; deleting work is not doing it."""
-    for story in before.stories:
-        found = now.find(story.id)
-        if found is None:
-            return f"story {story.id}"
-        left = {task.id for task in found.tasks}
-        for task in story.tasks:
-            if task.id not in left:
-                return f"task {task.id}"
-    return ""
-
-
 def parse_scenarios(spec: str) -> list[str]:
     """Return the scenarios of a spec.md, each with its steps, for the prompt of every story."""
     found: list[list[str]] = []

@@ -14,6 +14,7 @@ from spool.domain.events import GateEnded, GateStarted, Warned
 from spool.domain.gates.deciding_files import is_cache, names_test, test_is_in, words_of
 from spool.domain.gates.values import (
     DONE_COMMAND,
+    MOST_TESTS,
     Baseline,
     GatePolicy,
     GateResult,
@@ -24,7 +25,7 @@ from spool.domain.gates.values import (
     refusal,
 )
 from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
-from spool.domain.gates.words import MOST_TESTS, brief, for_agent
+from spool.domain.gates.words import brief, for_agent
 from spool.engine.gates import Gate
 from spool.engine.ports import Clock, Emit
 from spool.engine.proving import ADDED, Attempt, Checked, Prover, Tree
@@ -120,7 +121,6 @@ class Gatekeeper:
         self._baselines: dict[tuple[str, str], GateRun] = {}
         self.left: tuple[str, ...] = ()
         """Files that the gates left in the working tree before the first agent."""
-        self._prover = Prover(self._run, policy, tuple(gate.run for gate in gates))
 
     async def open(self, base: str, left: str, starting: Starting) -> str:
         """Run the gates before the first agent; return the tree in which the loop began.
@@ -173,7 +173,8 @@ class Gatekeeper:
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
         hidden = tuple(path for path in await self._checks.newly_ignored(claim.base) if not is_cache(path))
         attempt = Attempt(claim.base, tree, changes, claim.named, hidden)
-        results = await self._judged(claim, attempt)
+        prover = Prover(self._run, self._policy, tuple(gate.run for gate in self._gates), attempt)
+        results = await self._judged(claim, prover)
         left = await self._left_since(tree)
         if refusal(results) is None:
             await self._checks.keep(tree)
@@ -191,8 +192,8 @@ class Gatekeeper:
         tree = await self._checks.tree()
         return tree if await self._checks.keep(tree) else ""
 
-    async def _judged(self, claim: Claim, attempt: Attempt) -> tuple[GateResult, ...]:
-        if refused := self._empty(claim, attempt):
+    async def _judged(self, claim: Claim, prover: Prover) -> tuple[GateResult, ...]:
+        if refused := self._empty(claim, prover.attempt):
             return (refused,)
         gates = [gate for gate in self._by_cost(claim.base) if claim.final or gate.when == "claim"]
         results = [await gate.check() for gate in self._built_in]
@@ -201,11 +202,11 @@ class Gatekeeper:
             if refusal(results):
                 results.append(GateResult(name=gate.name, passed=False, why="not run"))
                 continue
-            one = await self._checked(gate, attempt)
+            one = await self._checked(gate, prover)
             checked.append(one)
             results.append(one.result)
         if refusal(results) is None:
-            proved = {one.gate.name: await self._prover.prove(one, attempt) for one in checked}
+            proved = {one.gate.name: await prover.prove(one) for one in checked}
             results = [proved.get(result.name, result) for result in results]
         return self._required(results)
 
@@ -258,13 +259,13 @@ class Gatekeeper:
         if self._policy.baseline is Baseline.TOLERANT:
             self._emit(Warned(message=f"the check '{gate.run}' fails before the first agent{what}"))
 
-    async def _checked(self, gate: GateSpec, attempt: Attempt) -> Checked:
+    async def _checked(self, gate: GateSpec, prover: Prover) -> Checked:
         """Run a gate on a claim, and weigh it against the baseline."""
+        attempt, allowed = prover.attempt, prover.allowed
         before = self._baselines.get((gate.name, attempt.base))
         # Without git, a baseline cannot be made up for: the tree as it is now is the agent's.
         if before is None and attempt.base and self._policy.baseline is not Baseline.OFF:
             before = await self._baseline(gate, attempt.base, in_place=False)
-        allowed = self._prover.allowed(attempt)
         flaky = frozenset(before.flaky if before else ())
         strict = self._policy.baseline is not Baseline.TOLERANT
         measure = Measure(

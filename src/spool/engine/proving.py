@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from spool.domain.gates.deciding_files import decides, is_named
-from spool.domain.gates.values import GatePolicy, GateResult, GateRun, GateSpec, Proof
+from spool.domain.gates.values import MOST_TESTS, GatePolicy, GateResult, GateRun, GateSpec, Proof
 from spool.domain.gates.weighing import Finding, ids, named
 
 ADDED = "A"
@@ -48,63 +48,66 @@ Run = Callable[[GateSpec, str, Tree | None], Awaitable[GateRun]]
 
 
 class Prover:
-    """Repeats gates in checkouts that mix the old tests with the new source, and the new tests with the old source."""
+    """Repeats gates in checkouts of one attempt: old tests with the new source, new tests with the old source."""
 
-    def __init__(self, run: Run, policy: GatePolicy, commands: tuple[str, ...]) -> None:
+    def __init__(self, run: Run, policy: GatePolicy, commands: tuple[str, ...], attempt: Attempt) -> None:
         self._run = run
         self._policy = policy
         self._commands = commands
+        self.attempt = attempt
+        self._controls: dict[tuple[str, str], GateRun] = {}
+        """Runs in fresh checkouts as they are, by gate and tree: two questions need the same one."""
 
-    def allowed(self, attempt: Attempt) -> list[str]:
-        """Return the changed paths that a person allowed to change."""
-        return [path for path in attempt.changes or () if self._may_change(path, attempt.named)]
+    @property
+    def allowed(self) -> list[str]:
+        """The changed paths that a person allowed to change."""
+        return [path for path in self.attempt.changes or () if self._may_change(path)]
 
-    async def prove(self, checked: Checked, attempt: Attempt) -> GateResult:
+    async def prove(self, checked: Checked) -> GateResult:
         """Return a green gate's result: refused, unbroken or proved."""
+        attempt = self.attempt
         if attempt.changes is None:
             shown = checked.finding.turned_green or bool(checked.finding.fixed)
             return _proved(checked, checked.finding.fixed) if shown else checked.result
-        if attempt.hidden and (refused := await self._propped(checked, attempt)):
+        if attempt.hidden and (refused := await self._propped(checked)):
             return refused
         # A file that a command names and that was not there before is the work, not a check.
         known = {path: () if how == ADDED else self._commands for path, how in attempt.changes.items()}
         deciding = tuple(path for path, commands in known.items() if decides(path, commands))
-        edited = tuple(path for path in deciding if not self._may_change(path, attempt.named))
+        edited = tuple(path for path in deciding if not self._may_change(path))
         old = None
         if edited:
             old = await self._run(checked.gate, "replay", Tree(attempt.tree, attempt.base, edited))
-            if refused := await self._refused(checked, attempt, old, edited):
+            if refused := await self._refused(checked, old, edited):
                 return refused
         fixed = [name for name in checked.finding.fixed if old is None or name in passed(old)]
         if fixed or (checked.finding.turned_green and (old is None or old.exit_code == 0)):
             return _proved(checked, tuple(fixed))
         if checked.result.flaky or not deciding:
             return checked.result
-        return await self._shown(checked, attempt, deciding)
+        return await self._shown(checked, deciding)
 
-    async def _propped(self, checked: Checked, attempt: Attempt) -> GateResult | None:
+    async def _propped(self, checked: Checked) -> GateResult | None:
         """Refuse if a gate is green only beside new files that git ignores; they are not part of the work.
 
         Where the project needs ignored files anyway, a fresh checkout says nothing.
         """
-        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        here = await self._control(checked.gate, self.attempt.tree)
         if not _lacks(here, checked.run, checked.flaky):
             return None
-        origin = await self._run(checked.gate, "control", Tree(attempt.base))
+        origin = await self._control(checked.gate, self.attempt.base)
         if checked.before is None or _lacks(origin, checked.before, checked.flaky):
             return None
-        why = f"it passes only beside files that git ignores: {named(attempt.hidden)}"
+        why = f"it passes only beside files that git ignores: {named(self.attempt.hidden)}"
         tell = f"The check `{checked.gate.run}` passes here, but not in a fresh checkout: {why}. Do without them."
         return msgspec.structs.replace(checked.result, passed=False, why=why, tell_agent=tell, proof=None)
 
-    async def _refused(
-        self, checked: Checked, attempt: Attempt, old: GateRun, edited: tuple[str, ...]
-    ) -> GateResult | None:
+    async def _refused(self, checked: Checked, old: GateRun, edited: tuple[str, ...]) -> GateResult | None:
         """Refuse if a test passes only because tests, or what decides about them, were edited."""
         bad = self._hidden(checked, old)
         if not bad:
             return None
-        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        here = await self._control(checked.gate, self.attempt.tree)
         why = f"{bad} only with the edited {named(edited)}"
         tell = (
             f"You edited {named(edited)}. With these files as they were, and your other changes, {bad} no longer. "
@@ -119,8 +122,14 @@ class Prover:
             why=why,
             tell_agent=tell,
             proof=None,
-            failing=tuple(sorted(passed(checked.run) - passed(old)))[:10],
+            failing=tuple(sorted(passed(checked.run) - passed(old)))[:MOST_TESTS],
         )
+
+    async def _control(self, gate: GateSpec, tree: str) -> GateRun:
+        key = (gate.name, tree)
+        if key not in self._controls:
+            self._controls[key] = await self._run(gate, "control", Tree(tree))
+        return self._controls[key]
 
     def _hidden(self, checked: Checked, old: GateRun) -> str:
         """Return which old tests pass now and not in the replay, or whether the gate as a whole does; empty if none."""
@@ -134,12 +143,12 @@ class Prover:
         lost = sorted(((passed(checked.run) & known) - passed(old) | unnamed) - checked.flaky)
         return f"{named(lost)} {'passes' if len(lost) == 1 else 'pass'}" if lost else ""
 
-    async def _shown(self, checked: Checked, attempt: Attempt, deciding: tuple[str, ...]) -> GateResult:
+    async def _shown(self, checked: Checked, deciding: tuple[str, ...]) -> GateResult:
         """Prove by tests that fail on the old source and pass on the new one, both in fresh checkouts."""
-        without = await self._run(checked.gate, "proof", Tree(attempt.base, attempt.tree, deciding))
+        without = await self._run(checked.gate, "proof", Tree(self.attempt.base, self.attempt.tree, deciding))
         if without.green or not without.started:
             return checked.result
-        here = await self._run(checked.gate, "control", Tree(attempt.tree))
+        here = await self._control(checked.gate, self.attempt.tree)
         if checked.run.results is None:
             return _proved(checked, ()) if here.green and without.exit_code else checked.result
         shown = (passed(checked.run) & passed(here)) - passed(without) - checked.flaky
@@ -148,8 +157,10 @@ class Prover:
         shown -= (passed(checked.before) if checked.before else _NOTHING) - failed
         return _proved(checked, tuple(sorted(shown))) if shown else checked.result
 
-    def _may_change(self, path: str, texts: str) -> bool:
-        return is_named(path, texts) or any(_covers(allowed, path) for allowed in self._policy.allow_change)
+    def _may_change(self, path: str) -> bool:
+        return is_named(path, self.attempt.named) or any(
+            _covers(allowed, path) for allowed in self._policy.allow_change
+        )
 
 
 def passed(run: GateRun) -> frozenset[str]:
@@ -172,4 +183,4 @@ def _covers(allowed: str, path: str) -> bool:
 def _proved(checked: Checked, by: tuple[str, ...]) -> GateResult:
     if checked.result.flaky:  # what wavers proves nothing
         return checked.result
-    return msgspec.structs.replace(checked.result, proof=Proof.PROVED, proved_by=by[:10])
+    return msgspec.structs.replace(checked.result, proof=Proof.PROVED, proved_by=by[:MOST_TESTS])

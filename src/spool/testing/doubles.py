@@ -49,12 +49,10 @@ class MemoryStore:
     def __init__(self) -> None:
         self.state: LoopState | None = None
         self.history: list[IterationRecord] = []
-        self.saves = 0
 
     def save(self, state: LoopState) -> None:
         """Replace the current state."""
         self.state = state
-        self.saves += 1
 
     def append(self, record: IterationRecord) -> None:
         """Add an iteration to the history."""

@@ -27,6 +27,8 @@ def _gate(table: dict[str, object]) -> GateSpec:
         )
     if gate.setup and not gate.clean:
         raise ValueError(f"'{one_line(gate.name, 40)}' has a setup command, which needs clean = true")
+    if outside := [name for name in gate.share if name.startswith(("/", "~")) or ".." in name.split("/")]:
+        raise ValueError(f"share must stay inside the repository, unlike '{one_line(outside[0], 60)}'")
     return gate
 
 

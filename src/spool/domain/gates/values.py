@@ -12,6 +12,8 @@ BUILT_IN = ("tasks", "openspec", "git-clean")
 """Gates without a command. They are never proof."""
 
 
+MOST_TESTS = 10
+"""The number of tests that a result and a prompt name."""
 DONE_COMMAND = "command"
 """The gate that a worktree loop's criterion makes."""
 

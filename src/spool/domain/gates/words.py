@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from spool.domain.gates.values import GateResult, GateRun, GateSpec, Proof
+from spool.domain.gates.values import MOST_TESTS, GateResult, GateRun, GateSpec, Proof
 from spool.domain.gates.weighing import Finding, named
 from spool.domain.text import clean, quoted
 
-MOST_TESTS = 10
 MOST_LINES = 15
 TAIL_LINES = 60
 LIMIT = 4_000
@@ -16,10 +15,10 @@ _TAG = re.compile(r"<(?=/?\s*promise)", re.IGNORECASE)
 
 def for_agent(gate: GateSpec, run: GateRun, finding: Finding) -> str:
     """Return what the next prompt says about a red gate: the tests that are worse, or the end of the output."""
-    said = [f"You said that the work is done. The check `{_plain(gate.run)}` does not agree: {_plain(finding.why)}."]
+    said = [f"You said that the work is done. The check `{plain(gate.run)}` does not agree: {plain(finding.why)}."]
     details = _failures(run, finding)
     said += details or ([f"The end of its output:\n\n{quoted(run.tail)}"] if run.tail else [])
-    text = _plain("\n\n".join(said))
+    text = plain("\n\n".join(said))
     whole = f"\n\nThe whole output is in `{run.log}`." if run.log else ""
     return _cut(text, LIMIT - len(whole)) + whole
 
@@ -35,7 +34,7 @@ def _head(text: str) -> str:
     return "\n".join(text.splitlines()[:MOST_LINES])
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text that controls no terminal and promises nothing."""
     return _TAG.sub("[", clean(text))
 
@@ -50,9 +49,9 @@ def brief(commands: Sequence[str], red: Sequence[str]) -> str:
         "When you say that the work is done, Spool runs these checks itself, and refuses it if they are not green:",
         "",
     ]
-    lines += [f"- `{_plain(command)}`" for command in commands]
+    lines += [f"- `{plain(command)}`" for command in commands]
     if red:
-        failing = ", ".join(_plain(name) for name in red[:MOST_TESTS]) + (", …" if len(red) > MOST_TESTS else "")
+        failing = ", ".join(plain(name) for name in red[:MOST_TESTS]) + (", …" if len(red) > MOST_TESTS else "")
         lines += ["", f"These were failing before you started: {failing}."]
     lines += [
         "",

@@ -77,14 +77,12 @@ class _Document:
         self._suites: list[tuple[str, int, int]] = []
         self._case: _Case | None = None
         self._text: list[str] | None = None
-        self._depth = 0
         self._root = ""
         self._short = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Enter an element."""
         self._root = self._root or name
-        self._depth += 1
         if name in ("testsuite", "testsuites"):
             shown = attributes.get("name", "") if name == "testsuite" else ""
             self._suites.append((shown, len(self._tally), _declared(attributes)))
@@ -101,7 +99,6 @@ class _Document:
 
     def end(self, name: str) -> None:
         """Leave an element."""
-        self._depth -= 1
         if name in ("testsuite", "testsuites") and self._suites:
             _, before, declared = self._suites.pop()
             self._short = self._short or len(self._tally) - before < declared

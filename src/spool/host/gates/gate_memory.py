@@ -1,7 +1,6 @@
 """Remembers gate runs and a change's boxes in the user's state directory, out of reach of an agent in the tree."""
 
 import hashlib
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import msgspec
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateRun, GateSpec
 from spool.errors import SpoolError
-from spool.host.state.files import replace_file
-from spool.host.state.places import user_state
+from spool.host.state.files import keep_newest, replace_file
+from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
 from spool.nofollow import make_folder
 
@@ -22,8 +21,7 @@ class GateMemory:
     """What is remembered for one loop."""
 
     def __init__(self, state: str) -> None:
-        key = hashlib.sha256(os.fsencode(Path(state).resolve())).hexdigest()[:16]
-        self._folder = user_state() / "gates" / key
+        self._folder = user_state() / "gates" / path_key(state)
 
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         """Return the run of a gate on a tree, if it is remembered."""
@@ -37,16 +35,13 @@ class GateMemory:
             return
         make_folder(self._folder)
         replace_file(self._path(gate, tree), exactly(run))
-        runs = sorted(self._folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime)
-        for path in runs[:-_RUNS_KEPT]:
-            path.unlink(missing_ok=True)
+        keep_newest(self._folder, "run-*.json", _RUNS_KEPT)
 
     def note_ignored(self, tree: str, names: dict[str, str]) -> None:
         """Remember the ignored files beside a tree."""
         make_folder(self._folder)
         replace_file(self._folder / f"ignored-{tree}.json", msgspec.json.encode(names))
-        for path in sorted(self._folder.glob("ignored-*.json"), key=lambda path: path.stat().st_mtime)[:-_RUNS_KEPT]:
-            path.unlink(missing_ok=True)
+        keep_newest(self._folder, "ignored-*.json", _RUNS_KEPT)
 
     def ignored(self, tree: str) -> dict[str, str] | None:
         """Return the ignored files that were noted for a tree; None if none were."""

@@ -1,14 +1,13 @@
 """Remembers in the user's state directory what the stop hook saw in a working tree, out of reach of its agent."""
 
 import hashlib
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from spool.domain.gates.verification import Release, Session
-from spool.host.state.files import replace_file
-from spool.host.state.places import user_state
+from spool.host.state.files import keep_newest, replace_file
+from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
 from spool.nofollow import make_folder
 
@@ -19,7 +18,7 @@ class HookMemory:
     """What is remembered for one working tree."""
 
     def __init__(self, top: Path) -> None:
-        self.folder = user_state() / "verify" / _key(os.fsencode(top.resolve()))
+        self.folder = user_state() / "verify" / path_key(top)
         self._release = self.folder / "released.json"
 
     def fresh_logs(self) -> Path:
@@ -39,9 +38,7 @@ class HookMemory:
         """Save what is known of a conversation; the oldest are forgotten."""
         make_folder(self.folder)
         replace_file(self._path(name), exactly(session))
-        known = sorted(self.folder.glob("session-*.json"), key=lambda path: path.stat().st_mtime)
-        for path in known[:-_SESSIONS_KEPT]:
-            path.unlink(missing_ok=True)
+        keep_newest(self.folder, "session-*.json", _SESSIONS_KEPT)
 
     def released(self) -> Release | None:
         """Return the last stop that was released unverified."""
@@ -59,8 +56,4 @@ class HookMemory:
         self._release.unlink(missing_ok=True)
 
     def _path(self, session: str) -> Path:
-        return self.folder / f"session-{_key(session.encode('utf-8', 'replace'))}.json"
-
-
-def _key(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+        return self.folder / f"session-{hashlib.sha256(session.encode('utf-8', 'replace')).hexdigest()[:16]}.json"

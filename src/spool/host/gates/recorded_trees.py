@@ -10,13 +10,12 @@ from pathlib import Path
 
 from spool.engine.proving import Tree
 from spool.errors import CommandFailed
-from spool.host.command import run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import Pins
 from spool.host.git.checkpoints.shadow import GATES, TREES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
-from spool.host.git.repository import Repository, ask_git
+from spool.host.git.repository import Repository, ask_git, head_of
 from spool.host.state.places import user_cache
 from spool.nofollow import make_folder
 
@@ -67,7 +66,7 @@ class RecordedTrees:
         with suppress(CommandFailed):  # a partial clone may lack the objects of HEAD, and then nothing is borrowed
             if head:  # what the tree borrows must outlive an amended commit and `git gc --prune=now`
                 await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
-            await self._shadow.secure(tree, head=head, safe=set())
+            await self._shadow.secure(tree, head=head or None, safe=set())
         await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
         return True
 
@@ -100,11 +99,8 @@ class RecordedTrees:
         """Return those of some paths that the user's git tracks."""
         if not paths:
             return ()
-        done = await ask_git(
-            "--literal-pathspecs", "ls-files", "-z", "--", *paths[:500],
-            directory=self._repository.top, timeout_s=self._timeout_s,
-        )  # fmt: skip
-        return tuple(os.fsdecode(name) for name in done.output.split(b"\0") if name)
+        known = set((await self._git("ls-files", "-z")).split(b"\0"))
+        return tuple(path for path in paths if os.fsencode(path) in known)
 
     @asynccontextmanager
     async def checkout(self, tree: Tree, share: Sequence[str]) -> AsyncIterator[Path]:
@@ -136,10 +132,8 @@ class RecordedTrees:
             await ask_git("update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
             await ask_git("read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
 
-    async def _head(self) -> str | None:
-        words = ["git", "rev-parse", "--quiet", "--verify", "HEAD"]
-        done = await run_command(words, directory=self._repository.top, timeout_s=self._timeout_s)
-        return done.text or None
+    async def _head(self) -> str:
+        return await head_of(self.top, timeout_s=self._timeout_s)
 
 
 def _stamp(top: Path, name: bytes) -> str:
@@ -163,14 +157,9 @@ def _remove(folder: Path, paths: Sequence[str]) -> None:
 
 
 def _share(top: Path, folder: Path, names: Sequence[str]) -> None:
-    """Link what the checkout borrows; only what stays inside the working tree."""
+    """Link what the checkout borrows."""
     for name in names:
         theirs, ours = top / name, folder / name
-        if (
-            theirs.exists()
-            and not os.path.lexists(ours)
-            and ".." not in Path(name).parts
-            and not Path(name).is_absolute()
-        ):
+        if theirs.exists() and not os.path.lexists(ours):
             ours.parent.mkdir(parents=True, exist_ok=True)
             ours.symlink_to(theirs)

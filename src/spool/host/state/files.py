@@ -32,6 +32,12 @@ def replace_file(path: Path, data: bytes) -> None:
         os.fsync(folder)
 
 
+def keep_newest(folder: Path, pattern: str, count: int) -> None:
+    """Delete all but the newest files that match a pattern."""
+    for path in sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)[:-count]:
+        path.unlink(missing_ok=True)
+
+
 def remove_temporaries(folder: Path) -> None:
     """Remove the temporary files of writers killed inside `replace_file`; call it as the only writer."""
     for path in folder.glob(".*.tmp"):

@@ -5,7 +5,6 @@ directory, because an agent may run `git clean -fdx`.
 """
 
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from spool.domain.loop import LoopSummary, Runner
 from spool.domain.spec import LoopSpec
 from spool.errors import LockedError, StateError
 from spool.host.runner.identity import is_alive, this_runner
+from spool.host.state.places import path_key
 from spool.host.state.records import encoded
 from spool.nofollow import make_folder, open_file
 
@@ -108,7 +108,7 @@ def _keys(place: Path) -> Iterator[str]:
 
     The path holds where there is no folder yet, or where an agent has made it anew.
     """
-    yield hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
+    yield path_key(place)
     with suppress(OSError):
         found = place.stat()
         yield f"{found.st_dev:x}-{found.st_ino:x}"

@@ -1,5 +1,7 @@
 """The user's own directories."""
 
+import hashlib
+import os
 from pathlib import Path
 
 from spool.errors import SpoolError
@@ -18,6 +20,11 @@ def user_state() -> Path:
 def user_cache() -> Path:
     """Return the user's cache directory, for what can be made again."""
     return _place("user_cache_path", "spool")
+
+
+def path_key(path: str | Path) -> str:
+    """Return a file name for what is kept about a path."""
+    return hashlib.sha256(os.fsencode(Path(path).resolve())).hexdigest()[:16]
 
 
 def _place(kind: str, application: str) -> Path:

@@ -1,14 +1,12 @@
 """Stores the spec of each loop's last run in the user's state directory, outside the agent's working tree."""
 
-import hashlib
-import os
 from pathlib import Path
 
 from spool.domain.loop import SCHEMA
 from spool.domain.spec import LoopSpec
 from spool.errors import StateError
 from spool.host.state.files import replace_file
-from spool.host.state.places import user_state
+from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
 from spool.nofollow import make_folder
 
@@ -35,5 +33,4 @@ def kept_spec(state: str) -> LoopSpec | None:
 
 
 def _path(state: str) -> Path:
-    key = hashlib.sha256(os.fsencode(Path(state).resolve())).hexdigest()[:16]
-    return user_state() / "specs" / f"{key}.json"
+    return user_state() / "specs" / f"{path_key(state)}.json"

@@ -206,9 +206,14 @@ class Display:
         return f"{fields['WIDTH']}x{fields['HEIGHT']}"
 
     def close(self, window: str) -> None:
-        """Close a window as a person does, with the window manager's key."""
-        self._ask("xdotool", "windowactivate", "--sync", window)
-        self._ask("xdotool", "key", "alt+F4")
+        """Close a window as a person does, with the window manager's key; one that comes before the focus is lost."""
+
+        def gone() -> bool:
+            self._ask("xdotool", "windowactivate", "--sync", window)
+            self._ask("xdotool", "key", "alt+F4")
+            return " = " not in self.property(window, "WM_NAME")
+
+        wait_for(gone)
 
     def _ask(self, *words: str) -> str:
         done = subprocess.run(

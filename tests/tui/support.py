@@ -51,8 +51,6 @@ async def opened(app: SpoolApp, size: tuple[int, int] = (100, 30)) -> AsyncItera
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield pilot
-        while app.is_running and not app._message_queue.empty():  # keys that wait meet no screen once it closes
-            await asyncio.sleep(0.01)
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], Any], *, within_s: float = 60.0) -> None:

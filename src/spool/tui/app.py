@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.terminal_theme import TerminalTheme
+from textual import events
 from textual.app import App
 
 from spool.app.client import Client
@@ -44,6 +45,11 @@ class SpoolApp(App[None]):
         self.push_screen(SelectionScreen(self._client, self._change))
         if self._change is not None:
             self.push_screen(PreviewScreen(self._client, self._change))
+
+    async def on_event(self, event: events.Event) -> None:
+        """Drop the keys that are still on their way when the screens have closed."""
+        if self.screen_stack or not isinstance(event, events.InputEvent):
+            await super().on_event(event)
 
     def notify(self, message: str, **how: Any) -> None:
         """Show a notice, cleaned of control sequences and markup."""

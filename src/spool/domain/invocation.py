@@ -33,6 +33,12 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """A file without which it cannot run, relative to the working directory."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
+    settings: tuple[str, ...] = ()
+    """Its own settings, relative to the home directory; a fenced-in agent gets a copy."""
+    credentials: tuple[str, ...] = ()
+    """The files of its sign-in, relative to the home directory; a fenced-in agent may renew them."""
+    env_names: tuple[str, ...] = ()
+    """Variables that it reads, and prefixes of such (`OPENAI_*`); a fenced-in agent gets no others."""
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,12 @@ from spool.engine.ports import Decoder
 
 _MARK = re.compile(r"\{(prompt_file|directory|model|session|side_file)\}")
 
+PROVIDERS = (
+    "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "OPENROUTER_*", "GROQ_*", "MISTRAL_*", "DEEPSEEK_*", "XAI_*",
+    "AZURE_*", "OLLAMA_*",
+)  # fmt: skip
+"""The variables of agents that work with any provider."""
+
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a command line, added in this order; each part only where the request asks for it.
@@ -37,6 +43,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     usage_so_far: bool = False
     question_tool: str = ""
     leavings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    env_names: tuple[str, ...] = ()
 
     @property
     def traits(self) -> Traits:

@@ -111,6 +111,10 @@ class HookRefused(CommandFailed):
     """A hook of the user's refused a commit."""
 
 
+class BranchMoved(CommandError):
+    """A branch is not where Spool left it, or is checked out: it is the person's, and is not moved."""
+
+
 class CommandNotRun(CommandError):
     """An external command could not be started."""
 

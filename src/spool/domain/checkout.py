@@ -3,6 +3,7 @@
 import msgspec
 
 from spool.domain.change import is_id
+from spool.domain.workspace import branch_of_change
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +18,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 def branches_for(change_id: str) -> tuple[str, ...]:
     """Return the possible branches of a change, the usual one first."""
-    return f"change/{change_id}", change_id, f"feature/{change_id}"
+    return branch_of_change(change_id), change_id, f"feature/{change_id}"
 
 
 def id_of(branch: str) -> str:

@@ -104,7 +104,7 @@ def make_checkout(
     for source in _to_copy(main, copy):
         if not os.path.lexists(path / source.name):  # a branch may bring a link that leads nowhere yet
             shutil.copy2(source, path / source.name, follow_symlinks=False)
-    brought = [folder for folder in folders if _bring_along(folder, path, newer=branch is None)]
+    brought = [folder for folder in folders if bring_along(folder, path, newer=branch is None)]
     if setup:
         _set_up(setup, path)
     made = Checkout(path=str(path), branch=branch or f"change/{change_id}", repository=known[0].repository)
@@ -192,7 +192,7 @@ def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
     return sorted(path for path in found if path.parent.resolve() == path.parent)
 
 
-def _bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
+def bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
     """Copy a folder into a new worktree if that lacks it, or, if `newer`, has only what was committed of it."""
     top = top_of(folder)
     if top is None or not folder.is_dir():

@@ -78,7 +78,7 @@ async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Gi
 
         async def git(*words: str, stdin: bytes = b"") -> str:
             options = ("-c", "core.bigFileThreshold=256k")
-            done = await ask_git(*options, *words, directory=repository.top, timeout_s=timeout_s, env=env, stdin=stdin)
+            done = await ask_git(repository, *options, *words, timeout_s=timeout_s, env=env, stdin=stdin)
             return done.output.decode("utf-8", "surrogateescape")
 
         yield git

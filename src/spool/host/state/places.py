@@ -18,7 +18,7 @@ def user_state() -> Path:
 
 
 def user_data() -> Path:
-    """Return the user's data directory, for workspaces."""
+    """Return the user's data directory, for clones."""
     return _place("user_data_path", "spool")
 
 

@@ -28,7 +28,8 @@ class RepositorySet:
         git_dir = self._settings.path_of(part.git_dir)
         known = self._repositories.get(part.path)
         if known is None or (part.path and known.repository.git_dir != git_dir):
-            repository = Repository(
+            repository = msgspec.structs.replace(
+                self._repository,
                 top=place(self._top, part.path),
                 git_dir=git_dir,
                 common_dir=self._settings.path_of(part.common_dir),
@@ -114,11 +115,15 @@ class RepositorySet:
         name = shown(path)
         if path not in self._repositories and len(self._repositories) > MOST_NESTED:
             return f"{name}: too many nested repositories; this one is neither saved nor touched"
-        found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s)
+        outer = self._repository
+        found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s, fence=outer.fence)
         if isinstance(found, NoRepository):
             return f"{name}: neither saved nor touched, since git says: {found.why}"
-        if found.common_dir == self._repository.common_dir:
+        if found.common_dir == outer.common_dir:
             return ""
+        if outer.is_clone and not found.common_dir.is_relative_to(outer.top):
+            return f"{name}: neither saved nor touched, since its git directory is outside the clone"
+        found = msgspec.structs.replace(found, kept=outer.kept)
         self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
         return None
 

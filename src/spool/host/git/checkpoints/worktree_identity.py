@@ -37,7 +37,7 @@ class WorktreeIdentity:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._path = _record_path(repository.git_dir)
+        self._path = repository.identity_file
         self._link = git_dir_of(repository.top)
         self._shadows = repository.spool_dir / "shadow"
         found = _read(self._path)

@@ -25,6 +25,11 @@ _PASSED = (
     "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
     "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
+_OF_GIT = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_LITERAL_PATHSPECS",
+    "GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_*",
+    "GIT_COMMITTER_*",
+)  # fmt: skip
 _PRIVATE = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/var/run", "/mnt", "/media")  # noqa: S108 - hidden, not used
 _TRIAL_S = 20
 
@@ -55,7 +60,8 @@ class Enclosure:
         """Prepare the private home, and find what the agent and the gates' commands need to run."""
         self._fence, self._ground = fence, ground
         self._names = (*_PASSED, *traits.env_names, *fence.env)
-        self._program = srt.find() if fence.hosts else find_bubblewrap()
+        self._bubblewrap = find_bubblewrap()
+        self._program = srt.find() if fence.hosts else self._bubblewrap
         home = Path(os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
         self._home, self._tmp = ground.private / "home", ground.private / "tmp"
         make_folder(self._tmp)
@@ -94,14 +100,40 @@ class Enclosure:
             read=self._view.read | {*read} | (set() if at_home else {self._ground.workspace}),
             write=self._view.write | {*write} | {self._ground.workspace if at_home else directory},
         )
+        private = {"HOME": str(self._home), "TMPDIR": str(self._tmp)}
         if self._fence.hosts:
             settings = self._ground.private / "srt.json"
             words = srt.words_of(view, program=self._program, hosts=self._fence.hosts, settings=settings)
+            words += ["env", *(f"{name}={value}" for name, value in private.items())]  # it sets its own TMPDIR
         else:
             words = bubblewrap.words_of(view, program=self._program, net=self._fence.net, directory=directory)
         passed = {name: value for name, value in os.environ.items() if admits(self._names, name)}
-        private = {"HOME": str(self._home), "TMPDIR": str(self._tmp)}
         return Enclosed((*words, *argv), {**passed, **env, **private})
+
+    def around_git(
+        self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path, kept: Path
+    ) -> Sequence[str | Path]:
+        """Return Spool's own git inside the fence, with nothing in its environment but what it is for."""
+        view = replace(self._view, write=frozenset({self._ground.workspace, kept, directory}), swapped={})
+        words = bubblewrap.words_of(view, program=self._bubblewrap, net=False, directory=directory)
+        given = {name: value for name, value in env.items() if admits((*_PASSED, *_OF_GIT), name)}
+        settings = [word for name, value in given.items() for word in ("--setenv", name, value)]
+        return [*words[:-1], "--clearenv", *settings, words[-1], *argv]
+
+
+class GitFence:
+    """The fence for Spool's own git in a clone, whose git directory is the agent's: no network, and no secrets.
+
+    It may write the clone, and the folder beside it that holds Spool's data, which an agent never sees.
+    """
+
+    def __init__(self, enclosure: Enclosure, kept: Path) -> None:
+        self._enclosure = enclosure
+        self._kept = kept
+
+    def enclose(self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path) -> Sequence[str | Path]:
+        """Return the command that runs git inside."""
+        return self._enclosure.around_git(argv, env, directory, self._kept)
 
 
 def find_bubblewrap() -> str:

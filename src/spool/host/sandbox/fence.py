@@ -110,15 +110,10 @@ class Enclosure:
         passed = {name: value for name, value in os.environ.items() if admits(self._names, name)}
         return Enclosed((*words, *argv), {**passed, **env, **private})
 
-    def around_git(
-        self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path, kept: Path
-    ) -> Sequence[str | Path]:
-        """Return Spool's own git inside the fence, with nothing in its environment but what it is for."""
+    def around_git(self, argv: Sequence[str | Path], directory: Path, kept: Path) -> Sequence[str | Path]:
+        """Return Spool's own git inside the fence."""
         view = replace(self._view, write=frozenset({self._ground.workspace, kept, directory}), swapped={})
-        words = bubblewrap.words_of(view, program=self._bubblewrap, net=False, directory=directory)
-        given = {name: value for name, value in env.items() if admits((*_PASSED, *_OF_GIT), name)}
-        settings = [word for name, value in given.items() for word in ("--setenv", name, value)]
-        return [*words[:-1], "--clearenv", *settings, words[-1], *argv]
+        return [*bubblewrap.words_of(view, program=self._bubblewrap, net=False, directory=directory), *argv]
 
 
 class GitFence:
@@ -131,9 +126,13 @@ class GitFence:
         self._enclosure = enclosure
         self._kept = kept
 
-    def enclose(self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path) -> Sequence[str | Path]:
-        """Return the command that runs git inside."""
-        return self._enclosure.around_git(argv, env, directory, self._kept)
+    def enclose(
+        self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path
+    ) -> tuple[Sequence[str | Path], Mapping[str, str]]:
+        """Return the command that runs git inside, with nothing in its environment but what it is for."""
+        # Not by --clearenv: bubblewrap's own process in the fence would keep the variables, for all to read.
+        given = {name: value for name, value in env.items() if admits((*_PASSED, *_OF_GIT), name)}
+        return self._enclosure.around_git(argv, directory, self._kept), given
 
 
 def find_bubblewrap() -> str:

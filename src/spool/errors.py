@@ -27,6 +27,8 @@ class Hint(StrEnum):
     NAME_CHANGE = "name_change"
     TRUST = "trust"
     CLAUDE_AS_ROOT = "claude_as_root"
+    WORK_HERE = "work_here"
+    REMOVE_WORKSPACE = "remove_workspace"
 
 
 class SpoolError(Exception):
@@ -64,6 +66,14 @@ class ChangeError(UsageError):
 
 class NoWorktree(UsageError):
     """A change has no worktree."""
+
+
+class WorksElsewhere(UsageError):
+    """A loop that is not done works in another workspace."""
+
+    def __init__(self, message: str, *, hint: str = "", kind: str) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 class StateError(SpoolError):
@@ -113,6 +123,10 @@ class HookRefused(CommandFailed):
 
 class BranchMoved(CommandError):
     """A branch is not where Spool left it, or is checked out: it is the person's, and is not moved."""
+
+    def __init__(self, message: str, *, hint: str = "", moved: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.moved = moved
 
 
 class CommandNotRun(CommandError):

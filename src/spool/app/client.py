@@ -32,6 +32,7 @@ from spool.host.agents.sweep import signal_exactly
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import FileChange, compare, copy_out
 from spool.host.git.repository import NoRepository, find_repository
+from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.feed import Feed, Placed
 from spool.host.state.store import StateFolder
@@ -113,7 +114,7 @@ class Client:
                 max_attempts=settings.max_retries + 1,
                 story=story,
                 change=texts,
-                learnings=learnings_of(str(self._project.root), folder),
+                learnings=learnings_of(change),
                 context=folder.context(),
                 question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
             )
@@ -191,12 +192,12 @@ class Client:
 
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
-        project = Project(Path(loop.root))
+        project = Project(Path(loop.directory))
         return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
-        project = Project(Path(loop.root))
+        project = Project(Path(loop.directory))
         return await asyncio.to_thread(
             lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
         )
@@ -204,7 +205,7 @@ class Client:
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
         timeout_s = self.settings.command_timeout
-        repository = await find_repository(Path(loop.root), timeout_s=timeout_s)
+        repository = await open_workspace(Path(loop.root), loop.workspace, timeout_s=timeout_s)
         if isinstance(repository, NoRepository):
             return Diff(note=f"no diff available: {repository.why}")
         return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))

@@ -110,7 +110,7 @@ def make_keeper(
         agents,
         trees,
         memory or GateMemory(spec.folder),
-        directory=Path(spec.root),
+        directory=Path(spec.directory),
         logs=logs,
         output_limit_mb=spec.settings.output_limit_mb,
     )
@@ -172,5 +172,5 @@ async def _uncommitted(spec: LoopSpec, repository: Repository) -> str:
 async def _invalid(spec: LoopSpec) -> str:
     """Return openspec's objections to the change."""
     words = ["openspec", "validate", spec.change, "--strict", "--no-interactive"]
-    done = await run_command(words, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+    done = await run_command(words, directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
     return "" if done.exit_code == 0 else (done.text or done.errors.decode("utf-8", "replace")).strip()[:500]

@@ -25,9 +25,10 @@ from spool.app.dirty import refuse_dirty
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
+from spool.app.workspaces import deliverer, prepare_learnings, refuse_elsewhere
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned
-from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
+from spool.domain.loop import DIED, STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
@@ -44,6 +45,7 @@ from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
@@ -72,7 +74,7 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
-    require_file(harness, Path(spec.root))
+    require_file(harness, Path(spec.directory))
     supervision = fork_supervisor()  # before asyncio and before any thread
     with supervision.line:  # closed even if the run fails before it has an agent
         return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
@@ -93,20 +95,25 @@ class _Run:
     async def run(self, observe: Observe) -> Finish:
         """Take the locks and run the loop."""
         spec = self._spec
-        repository = await find_repository(Path(spec.root), timeout_s=spec.settings.command_timeout)
+        timeout_s = spec.settings.command_timeout
+        repository = await open_workspace(Path(spec.root), spec.workspace, timeout_s=timeout_s)
+        home = await find_repository(Path(spec.root), timeout_s=timeout_s) if spec.workspace else repository
         if spec.door is not Door.RALPH and isinstance(repository, NoRepository):
             raise SpoolError(f"a git repository is required: {repository.why}", hint="install git, or run: git init")
-        folder = open_folder(spec, repository)
+        folder = open_folder(spec, home)
         # Observers outlive the locks: a stalled reader delays the output, not the next run.
-        with ExitStack() as outliving, self._locked(repository):
+        with ExitStack() as outliving, self._locked(repository, home):
             with suppress(UnreadableState):  # reported below
-                await refuse_dirty(spec, repository, folder.load())
+                earlier = folder.load()
+                refuse_elsewhere(spec, earlier)
+                await refuse_dirty(spec, repository, earlier)
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
             if spec.listed:
                 self._keep_spec(earlier)
-            state = self._state(earlier, folder, repository)
+            state = self._state(earlier, folder, repository, home)
+            prepare_learnings(spec)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
@@ -124,12 +131,11 @@ class _Run:
             self._warnings.append(f"this loop cannot be resumed by name: {error}")
 
     @contextmanager
-    def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
-        spec, state = self._spec, self._project.state
-        if isinstance(repository, Repository):
-            locks, tree = repository.spool_dir / "locks", repository.top
-        else:
-            locks, tree = state / "locks", Path(spec.root)
+    def _locked(self, repository: Repository | NoRepository, home: Repository | NoRepository) -> Iterator[None]:
+        """Lock the working tree, and the change in the directory with its state."""
+        spec, state = self._spec, Path(self._spec.root) / STATE
+        locks = (home.spool_dir if isinstance(home, Repository) else state) / "locks"
+        tree = repository.top if isinstance(repository, Repository) else Path(spec.root)
         with held(locks, [tree, state / spec.change], holder_of(spec, self._clock.now())):
             yield
 
@@ -147,7 +153,7 @@ class _Run:
         folder.link()
         host = AgentHost(
             self._supervision,
-            directory=Path(self._spec.root),
+            directory=Path(self._spec.directory),
             logs=folder.logs,
             environment=self._environment(),
             isolated=self._spec.settings.isolate_processes,
@@ -162,7 +168,7 @@ class _Run:
                 observation.notice()
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
-            keeper = asyncio.create_task(_keep(folder, stop))
+            keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
                 return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
@@ -213,6 +219,7 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             expenses=self._expenses(room.state),
+            deliver=deliverer(spec),
         )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
@@ -247,10 +254,15 @@ class _Run:
         return earlier, unjudged
 
     def _state(
-        self, earlier: LoopState | None, folder: StateFolder, repository: Repository | NoRepository
+        self,
+        earlier: LoopState | None,
+        folder: StateFolder,
+        repository: Repository | NoRepository,
+        home: Repository | NoRepository,
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
-        main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
+        main = home.main if isinstance(home, Repository) else spec.root
+        top = repository.top if isinstance(repository, Repository) else spec.root
         known = msgspec.structs.replace(
             expected(spec, this_runner(), now),
             module=self._change.module,
@@ -303,7 +315,7 @@ class _Run:
         return {
             "SPOOL_RUN_ID": self._spec.run_id,
             "SPOOL_CHANGE": self._spec.change,
-            "SPOOL_CHANGE_DIR": str(Path(self._spec.root) / self._change.directory),
+            "SPOOL_CHANGE_DIR": str(Path(self._spec.directory) / self._change.directory),
         }
 
 
@@ -327,11 +339,13 @@ def _abandon(room: _Room, why: str) -> None:
     room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
-async def _keep(folder: StateFolder, stop: Stop) -> None:
+async def _keep(folder: StateFolder, directory: Path, stop: Stop) -> None:
     """Restore the state folder if it is deleted, so that status and notes keep working; stop in a removed tree."""
     while True:
         await asyncio.sleep(_KEEP_S)
         try:
+            if not directory.is_dir():
+                raise RemovedTree(f"{directory} was removed while its loop was running")
             folder.keep()
         except RemovedTree:
             stop.request("the removal of its directory")

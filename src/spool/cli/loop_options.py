@@ -20,6 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")
 _where = option("Worktree")
+_place = option("Workspace")
 _agent = option("Agent")
 _checks = option("Checks")
 _limits = option("Completion and limits")
@@ -37,6 +38,13 @@ TARGET_OPTIONS = (
 LOCATE_OPTIONS = (
     _where("--path", metavar="DIR", help="Use this worktree instead of finding it by change."),
     _where("--all-projects", "everywhere", is_flag=True, help="Find the change in other projects too."),
+)
+IN_OPTION = _place(
+    "--in",
+    "place",
+    type=click.Choice(["here", "worktree", "clone"]),
+    help="Work in this tree, in a git worktree, or in a clone; from the last two the work ends on branch change/ID.  "
+    "[default: here]",
 )
 REACH_OPTIONS = (
     _where("--path", metavar="DIR", help="Mean the repository around this directory."),

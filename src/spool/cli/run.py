@@ -1,7 +1,7 @@
 """`spool run`: runs a change story by story."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,8 +11,10 @@ from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
-from spool.domain.settings import Settings
 from spool.errors import UsageError
+
+if TYPE_CHECKING:  # `--status` starts no loop
+    from spool.domain.spec import LoopSpec
 
 _limits = option("Completion and limits")
 _run = option("Run")
@@ -32,7 +34,9 @@ _EXAMPLES = (
     "5 done but commits failed, 130 interrupted.",
 )
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
+@shared.together(shared.TARGET_OPTIONS)
+@shared.IN_OPTION
+@shared.together(shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
@@ -57,24 +61,24 @@ def run(change_id: str | None, **given: Any) -> int:
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
-    from spool.cli.starting import start
+    from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
+    spec = place_loop(shared.spec_of(Door.RUN, project.root, found, settings, given), given["place"])
     answer = given["on_resume"] or ""
     if not answer and not given["fresh"] and shared.may_prompt(given):
-        answer = ask_how_to_resume(project.root, found, settings)
+        answer = ask_how_to_resume(spec)
 
-    spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
     return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
 
 
-def ask_how_to_resume(root: Path, change: str, settings: Settings) -> str:
+def ask_how_to_resume(spec: "LoopSpec") -> str:
     """Ask how to resume a story if the tree was edited since an earlier run left it; return an empty text if not."""
     from spool.app.resuming import edited_since
 
-    left = edited_since(root, change, settings)
+    left = edited_since(Path(spec.root), spec.change, spec.settings, spec.workspace)
     if left is None:
         return ""
     import questionary

@@ -12,6 +12,7 @@ from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSp
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
 from spool.domain.verdict import Limits
+from spool.domain.workspace import Workspace
 
 
 class Show(StrEnum):
@@ -53,6 +54,13 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command line that continues the loop."""
     no_gates: bool = False
     """Whether configured gates are off for this run."""
+    workspace: Workspace | None = None
+    """Where the loop works, if not in `root`, which then has only its state."""
+
+    @property
+    def directory(self) -> str:
+        """The directory in which the agent works, with the change that it works on."""
+        return self.workspace.root if self.workspace else self.root
 
     @property
     def folder(self) -> str:
@@ -161,9 +169,10 @@ def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
         door=spec.door,
         change=spec.change,
         project=spec.root,
-        worktree=spec.root,
+        worktree=spec.workspace.path if spec.workspace else spec.root,
         root=spec.root,
         folder=spec.folder,
+        workspace=spec.workspace,
         harness=spec.settings.harness,
         model=spec.settings.model,
         terminal=spec.terminal,

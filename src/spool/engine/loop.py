@@ -32,6 +32,7 @@ from spool.domain.verdict import (
     Wait,
     advance,
     out_of_budget,
+    undelivered,
     with_failed_commits,
 )
 from spool.engine.account import Account
@@ -118,6 +119,7 @@ class Loop:
             try:
                 finish = self._plan.conclude(await self._iterate())
                 finish = with_failed_commits(finish, self._state.memory.failed_commits)
+                finish = await self._delivered(finish)
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED)
@@ -374,6 +376,21 @@ class Loop:
         if (self._state.story or self._agency.auto_commit) and finish.exit_code is not ExitCode.COMPLETE:
             # After the end is written: a hung git must not delay a stop.
             self._account.remember(msgspec.structs.replace(self._state.memory, fingerprint=await self._fingerprint()))
+        if finish.status is Status.STOPPED and not self._stop.forced:
+            with suppress(TimeoutError, SpoolError, OSError):  # the next run does it
+                async with asyncio.timeout(_RECORD_S):
+                    await self._ports.deliver()
+
+    async def _delivered(self, finish: Finish) -> Finish:
+        """Bring the commits to their branch; after a stop only once the end is written."""
+        if finish.status is Status.STOPPED:
+            return finish
+        try:
+            await self._ports.deliver()
+        except CommandError as error:
+            self._account.warn(error)
+            return undelivered(finish)
+        return finish
 
     async def _edited(self) -> bool:
         """Whether the tree may have been edited since the last run ended."""

@@ -1,6 +1,6 @@
 """The protocols through which the engine reaches the machine. `host` and `harness` implement them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +12,12 @@ from spool.domain.state import Changes, IterationRecord, LoopState
 from spool.domain.stream import StreamEvent, Usage
 
 Emit = Callable[[Event], None]
+Deliver = Callable[[], Awaitable[None]]
+"""Brings the commits of a loop to where the person finds them."""
+
+
+async def delivered_already() -> None:
+    """Do nothing: the commits are made where the person finds them."""
 
 
 class Decoder(Protocol):
@@ -171,3 +177,4 @@ class Ports:
     worktree: Worktree
     clock: Clock
     expenses: Expenses
+    deliver: Deliver = delivered_already

@@ -48,7 +48,7 @@ class Branches:
         current = await self.commit_of(f"refs/heads/{branch}")
         if current not in await self._known(change):
             raise _moved(change, branch, current)
-        await self._require_free(branch)
+        await self.require_free(branch)
 
     async def leave(self, change: str, commit: str) -> None:
         """Note where the branch of a new clone is; empty if there is none yet."""
@@ -72,7 +72,7 @@ class Branches:
             return Delivered(branch=workspace.branch, commit=new, moved=False)
         if current not in known:
             raise _moved(change, workspace.branch, current)
-        await self._require_free(workspace.branch)
+        await self.require_free(workspace.branch)
         try:
             await self._update(f"update {branch} {new} {current or '0' * len(new)}", f"update {LEFT}{change} {new}")
         except CommandFailed:
@@ -86,7 +86,7 @@ class Branches:
         left = await self.commit_of(f"{LEFT}{change}")
         return {left, await self.commit_of(f"{FETCHED}{change}") or left}
 
-    async def _require_free(self, branch: str) -> None:
+    async def require_free(self, branch: str) -> None:
         """Raise if a working tree has the branch checked out: its files would look changed."""
         listed = await self._run("worktree", "list", "--porcelain", "-z")
         for record in listed.text.split("\0\0"):
@@ -118,4 +118,5 @@ def _moved(change: str, branch: str, current: str) -> BranchMoved:
     return BranchMoved(
         f"somebody moved {branch} (it {where}), so it is left as it is; the work is at {FETCHED}{change}",
         hint=f"merge it: git merge {FETCHED}{change}; or take it as it is: git branch -f {branch} {FETCHED}{change}",
+        moved=True,
     )

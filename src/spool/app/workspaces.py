@@ -1,0 +1,51 @@
+"""What a runner does for a loop that works in a workspace of its own."""
+
+from pathlib import Path
+
+from spool.domain.loop import STATE, state_path
+from spool.domain.spec import LoopSpec
+from spool.domain.state import LoopState
+from spool.domain.verdict import Status
+from spool.domain.workspace import Kind, Workspace
+from spool.engine.ports import Deliver, delivered_already
+from spool.errors import UsageError, WorksElsewhere
+from spool.host.git.workspaces.delivery import Branches
+from spool.host.state.store import hide_from_git
+from spool.nofollow import Linked, make_folder
+
+
+def deliverer(spec: LoopSpec) -> Deliver:
+    """Return what brings a loop's commits to the person's repository: a fetch from a clone, else nothing."""
+    workspace = spec.workspace
+    if workspace is None or workspace.kind is not Kind.CLONE:
+        return delivered_already
+    branches = Branches(Path(workspace.repository), timeout_s=spec.settings.command_timeout)
+
+    async def deliver() -> None:
+        await branches.deliver(spec.change, workspace)
+
+    return deliver
+
+
+def prepare_learnings(spec: LoopSpec) -> None:
+    """Make the folder for learnings in a workspace, hidden from git; the rest of the state is not there."""
+    if spec.workspace is None:
+        return
+    try:
+        make_folder(Path(state_path(spec.directory, spec.door, spec.change)))
+        hide_from_git(Path(spec.directory) / STATE)
+    except Linked as error:
+        raise UsageError(str(error.strerror)) from None
+
+
+def refuse_elsewhere(spec: LoopSpec, earlier: LoopState | None) -> None:
+    """Raise if a loop that is not done works elsewhere: its attempt and its checkpoint are there."""
+    if earlier is None or spec.fresh or earlier.status is Status.DONE or not earlier.iteration:
+        return
+    if _place(earlier.workspace) != _place(spec.workspace):
+        kind = earlier.workspace.kind if earlier.workspace else Kind.HERE
+        raise WorksElsewhere(f"the loop on '{spec.change}' works in {earlier.directory}", kind=kind)
+
+
+def _place(workspace: Workspace | None) -> str:
+    return workspace.path if workspace else ""

@@ -1,0 +1,179 @@
+"""`--in worktree` and `--in clone`: the work ends on a branch, the state stays where the command was typed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import CHANGE, Scratch, Steps
+
+BRANCH = f"change/{CHANGE}"
+DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]
+KINDS = pytest.mark.parametrize("kind", ["worktree", "clone"])
+
+
+def workspace(scratch: Scratch, door: str = "run") -> dict[str, Any]:
+    state = json.loads((scratch.root / ".spool" / ".state" / door / CHANGE / "state.json").read_text())
+    found: dict[str, Any] = state["workspace"]
+    return found
+
+
+def files_on(scratch: Scratch, branch: str = BRANCH) -> set[str]:
+    return set(scratch.git("ls-tree", "-r", "--name-only", branch).splitlines())
+
+
+@KINDS
+def test_run_ends_on_the_branch_and_leaves_the_tree_alone(scratch: Scratch, kind: str) -> None:
+    scratch.script(DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert "made.txt" in files_on(scratch)
+    assert not (scratch.root / "made.txt").exists()
+    assert scratch.git("status", "--short") == ""
+    assert scratch.git("branch", "--show-current").strip() == "main"
+    where = workspace(scratch)
+    assert (where["kind"], where["branch"]) == (kind, BRANCH)
+    assert Path(where["path"], "made.txt").exists()
+    assert f"Created {kind} {where['path']} on branch {BRANCH}." in done.stderr
+
+
+@KINDS
+def test_ralph_commits_each_iteration(scratch: Scratch, kind: str) -> None:
+    scratch.script([{"write": "one.txt", "text": "1\n"}], DONE)
+    done = scratch.ralph("Go", "--harness", "scripted", "--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert {"one.txt", "made.txt"} <= files_on(scratch)
+    assert len(scratch.git("rev-list", f"main..{BRANCH}").split()) == 2
+
+
+@KINDS
+def test_a_change_that_is_not_committed_is_carried_in(scratch: Scratch, kind: str) -> None:
+    scratch.git("rm", "-r", "--quiet", "--cached", ".spool")
+    scratch.git("commit", "--quiet", "--allow-empty", "--message", "no changes committed")
+    scratch.script(DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert f".spool/changes/{CHANGE}/tasks.md" in files_on(scratch)
+    assert "- [ ]" in (scratch.change / "tasks.md").read_text(), "the person's own copy is as it was"
+
+
+@KINDS
+def test_learnings_are_in_the_workspace_and_not_in_the_commits(scratch: Scratch, kind: str) -> None:
+    learnings = f".spool/.state/run/{CHANGE}/learnings.md"
+    scratch.script([{"write": learnings, "text": "mind the gap\n"}, *DONE])
+    assert scratch.run("--in", kind).returncode == 0
+    assert Path(workspace(scratch)["path"], learnings).read_text() == "mind the gap\n"
+    assert learnings not in files_on(scratch)
+    assert learnings in (scratch.run_state / "logs" / "0001.prompt.md").read_text()
+    assert not (scratch.run_state / "learnings.md").exists()
+
+
+@KINDS
+def test_the_same_command_continues_and_another_place_is_refused(scratch: Scratch, kind: str) -> None:
+    scratch.script([{"promise": "FAILED: not yet"}], DONE)
+    assert scratch.run("--in", kind, "--max-retries", "0").returncode == 1
+    elsewhere = scratch.run()
+    assert elsewhere.returncode == 2
+    assert f"--in {kind}" in elsewhere.stderr
+    done = scratch.run("--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert "Created" not in done.stderr
+    assert "made.txt" in files_on(scratch)
+
+
+@KINDS
+def test_status_and_ps_show_the_loop_from_where_it_was_started(scratch: Scratch, kind: str) -> None:
+    scratch.script(DONE)
+    assert scratch.run("--in", kind).returncode == 0
+    shown = json.loads(scratch.run("--status", "--json").stdout)
+    assert shown["state"]["workspace"]["kind"] == kind
+    assert workspace(scratch)["path"] in scratch.run("--status").stdout
+
+
+def test_a_branch_that_somebody_moved_meanwhile_is_exit_code_5_and_nothing_is_lost(scratch: Scratch) -> None:
+    move = f"git --git-dir '{scratch.root}/.git' branch {BRANCH} main"
+    scratch.script([*DONE[:-1], {"run": ["sh", "-c", move]}, DONE[-1]])
+    done = scratch.run("--in", "clone")
+    assert done.returncode == 5, done.stderr
+    assert f"git merge refs/spool/fetched/{CHANGE}" in done.stdout
+    assert "made.txt" in files_on(scratch, f"refs/spool/fetched/{CHANGE}")
+    assert "made.txt" not in files_on(scratch)
+    refused = scratch.run("--in", "clone", "--fresh")
+    assert refused.returncode == 2
+    assert "somebody moved" in refused.stderr
+    assert "spool workspace remove" in refused.stderr
+
+
+@KINDS
+@pytest.mark.parametrize("how", ["no commit", "no git"])
+def test_nothing_to_start_from_is_refused_before_anything_is_made(tmp_path: Path, kind: str, how: str) -> None:
+    from tests.support import make_scratch
+
+    scratch = make_scratch(tmp_path, git=False)
+    if how == "no commit":
+        scratch.git("init", "--quiet")
+    scratch.script(DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 2
+    assert f"a {kind} needs a" in done.stderr
+    assert not (scratch.home / ".local" / "share" / "spool").exists()
+    assert [path.name for path in tmp_path.iterdir() if "-wt-" in path.name] == []
+
+
+@KINDS
+def test_a_branch_that_is_checked_out_here_is_refused(scratch: Scratch, kind: str) -> None:
+    scratch.git("checkout", "--quiet", "-b", BRANCH)
+    scratch.script(DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 2
+    assert f"{BRANCH} is checked out in {scratch.root}" in done.stderr
+
+
+@KINDS
+def test_a_change_that_cannot_name_a_branch_is_refused(scratch: Scratch, kind: str) -> None:
+    scratch.change.rename(scratch.change.with_name("a..b"))
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "rename")
+    scratch.script(DONE)
+    done = scratch.spool("run", "a..b", "--harness", "scripted", "--in", kind)
+    assert done.returncode == 2
+    assert "cannot name a branch" in done.stderr
+
+
+@KINDS
+def test_a_dirty_tree_stays_as_it_is(scratch: Scratch, kind: str) -> None:
+    (scratch.root / "mine.txt").write_text("mine\n")
+    (scratch.root / "staged.txt").write_text("staged\n")
+    scratch.git("add", "staged.txt")
+    before = scratch.git("status", "--porcelain")
+    scratch.script(DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert scratch.git("status", "--porcelain") == before
+    assert not files_on(scratch) & {"mine.txt", "staged.txt"}
+    assert ("Not in the clone: 2 uncommitted files" in done.stderr) == (kind == "clone")
+
+
+def test_a_project_below_the_top_of_its_repository(scratch: Scratch) -> None:
+    inner = scratch.root / "packages" / "web app"
+    folder = inner / ".spool" / "changes" / "add-auth"
+    folder.mkdir(parents=True)
+    (folder / "proposal.md").write_text("# Auth\n")
+    (folder / "tasks.md").write_text("## 1. A\n\n- [ ] 1.1 x\n")
+    scratch.script([{"write": "made.txt", "text": "x\n"}, {"tick": 1}, {"promise": "COMPLETE"}])
+    done = scratch.spool("run", "add-auth", "--harness", "scripted", "--in", "clone", cwd=inner)
+    assert done.returncode == 0, done.stderr
+    made = files_on(scratch, "change/add-auth")
+    assert "packages/web app/made.txt" in made
+    assert not [name for name in made if ".state" in name]
+    assert (inner / ".spool" / ".state" / "run" / "add-auth" / "state.json").exists()
+
+
+def test_a_clone_runs_no_hook_of_the_agent_when_spool_commits(scratch: Scratch, tmp_path: Path) -> None:
+    hook = f"mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch {tmp_path}/mark' >.git/hooks/pre-commit; "
+    scratch.script([{"run": ["sh", "-c", f"{hook}chmod +x .git/hooks/pre-commit"]}, *DONE])
+    done = scratch.run("--in", "clone")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "mark").exists()
+    assert "made.txt" in files_on(scratch)

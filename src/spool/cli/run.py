@@ -36,6 +36,7 @@ _EXAMPLES = (
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
 @shared.together(shared.TARGET_OPTIONS)
 @shared.IN_OPTION
+@shared.together(shared.SANDBOX_OPTIONS)
 @shared.together(shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.criteria import DEFAULT_STALL, Criterion
-from spool.domain.fence import Fence
+from spool.domain.fence import Fence, sandbox_words
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
@@ -173,6 +173,7 @@ def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
         root=spec.root,
         folder=spec.folder,
         workspace=spec.workspace,
+        sandbox=sandbox_words(spec.fence),
         harness=spec.settings.harness,
         model=spec.settings.model,
         terminal=spec.terminal,

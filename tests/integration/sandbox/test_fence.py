@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,23 @@ import pytest
 
 from spool.domain.fence import Fence
 from spool.domain.invocation import Traits
-from spool.host.sandbox.fence import Enclosure, GitFence, Ground
+from spool.host.sandbox.fence import Enclosure, Ground
+from spool.host.sandbox.git_fence import GitFence
+from tests.worktrees import wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 SECRET = "a-private-key"
 OPEN = Fence()
+
+
+def working_in(folder: Path) -> list[str]:
+    """Return the processes whose working directory is a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and entry.joinpath("cwd").readlink() == folder:
+                found.append(entry.name)
+    return found
 
 
 class Yard:
@@ -112,12 +125,7 @@ def test_processes_outside_are_neither_seen_nor_signalled(yard: Yard) -> None:
 def test_nothing_outlives_the_fence(yard: Yard) -> None:
     yard.run("(setsid sh -c 'while :; do date > alive; sleep 0.05; done' >/dev/null 2>&1 &) ; sleep 0.3")
     assert (yard.clone / "alive").exists()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                assert entry.joinpath("cwd").readlink() != yard.clone
-            except OSError:
-                continue
+    wait_for(lambda: not working_in(yard.clone))  # the kernel takes a moment to end a namespace
 
 
 @pytest.fixture
@@ -237,13 +245,13 @@ def test_git_of_ours_runs_what_the_agent_configured_only_inside(yard: Yard) -> N
     git(
         "config",
         "core.fsmonitor",
-        f"env > '{yard.clone}/seen'; touch '{yard.home}/ran'; touch '{yard.main}/ran'; false",
+        f"cat /proc/*/environ > '{yard.clone}/seen'; touch '{yard.home}/ran'; touch '{yard.main}/ran'; false",
     )
     kept = yard.private.parent / "spool"
     kept.mkdir()
-    fence = GitFence(yard.enclosure(), kept)
-    argv = fence.enclose(["git", "status"], dict(os.environ), yard.clone)
-    subprocess.run(argv, cwd=yard.clone, capture_output=True, check=True, env=dict(os.environ))
+    fence = GitFence(yard.clone, kept, yard.main)
+    argv, env = fence.enclose(["git", "status"], dict(os.environ), yard.clone)
+    subprocess.run(argv, cwd=yard.clone, capture_output=True, check=True, env=env)
     assert (yard.clone / "seen").exists()
     assert SECRET not in (yard.clone / "seen").read_text()
     assert not (yard.home / "ran").exists() and not (yard.main / "ran").exists()

@@ -168,10 +168,11 @@ async def find_repository(
     """Return the repository around a directory, as found by git itself, so that its refusals apply."""
     words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
     argv: Sequence[str | Path] = ["git", *QUIET, "rev-parse", "--path-format=absolute", *words]
+    env: Mapping[str, str] = git_environment()
     if fence is not None:
-        argv = fence.enclose(argv, git_environment(), directory)
+        argv, env = fence.enclose(argv, env, directory)
     try:
-        found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=git_environment())
+        found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env)
     except FileNotFoundError:
         return NoRepository("git is not installed")
     if found.exit_code:

@@ -1,12 +1,19 @@
 """The command line of bubblewrap: the whole file system read-only, and everything private hidden."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from spool.errors import UsageError
+
 _RESOLVER = Path("/etc/resolv.conf")
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the fence has its own
+
+
+_TRIAL_S = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +54,21 @@ def words_of(view: View, *, program: str, net: bool, directory: Path) -> list[st
     return [*words, "--chdir", str(directory), "--"]
 
 
-def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders of a list that exist, without those that lie in another one."""
-    found: list[Path] = []
-    for path in _by_depth({path.resolve() for path in paths if path.is_dir()}):
-        if not any(path.is_relative_to(other) for other in found):
-            found.append(path)
-    return tuple(found)
+def find() -> str:
+    """Return bubblewrap's program; raise a UsageError if there is none, or it is not permitted to work."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise UsageError("bubblewrap, which makes the sandbox, is not installed", hint="install the package bubblewrap")
+    words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
+    trial = [*words, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/true"]
+    done = subprocess.run(trial, capture_output=True, timeout=_TRIAL_S, check=False)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise UsageError(
+            f"bubblewrap cannot make a sandbox on this machine: {said}",
+            hint="allow unprivileged user namespaces, or use a machine that does",
+        )
+    return program
 
 
 def _by_depth(paths: Iterable[Path]) -> list[Path]:

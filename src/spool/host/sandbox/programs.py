@@ -6,7 +6,7 @@ its first line, and the interpreter of a virtual environment is a link to anothe
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,13 +26,17 @@ class Needs:
     """Symbolic links, each with its target."""
 
 
-def needs_of(programs: Iterable[str], search: str, hidden: Callable[[Path], bool]) -> Needs:
-    """Return what some programs, and everything on a PATH in hidden folders, need there."""
+def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bool = False) -> Needs:
+    """Return what some programs, or all programs on the PATH, need in hidden folders."""
+
+    def hidden(path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in folders)
+
+    search = os.environ.get("PATH", os.defpath)
     needs = Needs()
     seen: set[Path] = set()
-    folders = [folder for folder in map(Path, search.split(os.pathsep)) if folder.is_absolute()]
     waiting = [Path(found) for name in programs if (found := shutil.which(name, path=search))]
-    for folder in folders:
+    for folder in map(Path, search.split(os.pathsep) if whole_path else ()):
         if hidden(folder):
             needs.paths.add(_real(folder, needs, hidden))
             waiting += _executables(folder)
@@ -45,6 +49,8 @@ def needs_of(programs: Iterable[str], search: str, hidden: Callable[[Path], bool
         if hidden(real) and real.is_file():
             needs.paths.add(_installation(real))
         waiting += _interpreters(real, search)
+    # A link inside a folder that is shown is there already.
+    needs.links = {link: to for link, to in needs.links.items() if not any(map(link.is_relative_to, needs.paths))}
     return needs
 
 

@@ -12,7 +12,7 @@ from spool.domain.workspace import Workspace
 from spool.errors import BranchMoved, CommandFailed
 from spool.host.command import Completed, checked, run_command
 from spool.host.git.repository import QUIET, bound_environment
-from spool.host.git.workspaces.transport import fetch_back
+from spool.host.git.workspaces.transport import UPLOAD_PACK, fetch_back
 
 FETCHED = "refs/spool/fetched/"
 """The commit that was last fetched from the clone of a change."""
@@ -58,12 +58,12 @@ class Branches:
         if commit:
             await self._update(f"update {LEFT}{change} {commit}")
 
-    async def deliver(self, change: str, workspace: Workspace) -> Delivered:
+    async def deliver(self, change: str, workspace: Workspace, *, served_by: str = UPLOAD_PACK) -> Delivered:
         """Fetch what a clone has checked out, and move its branch there."""
         fetched, branch = f"{FETCHED}{change}", f"refs/heads/{workspace.branch}"
         clone = Path(workspace.path) / ".git"
         known = await self._known(change)
-        await fetch_back(clone, self._common_dir, ref=fetched, timeout_s=self._timeout_s)
+        await fetch_back(clone, self._common_dir, ref=fetched, timeout_s=self._timeout_s, served_by=served_by)
         new, current = await self.commit_of(fetched), await self.commit_of(branch)
         if not new:
             raise CommandFailed(f"{clone} has no commit checked out")

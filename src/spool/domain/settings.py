@@ -218,6 +218,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return _switch(raw)
         if raw is not None and _TYPES[name] in (int, int | None):
             return _whole(raw)
+        if isinstance(raw, str) and _TYPES[name] == tuple[str, ...]:  # of a variable
+            return tuple(part.strip() for part in raw.split(",") if part.strip())
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None

@@ -13,6 +13,8 @@ _RESOLVER = Path("/etc/resolv.conf")
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the fence has its own
 
 
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "acpi", "scsi")
+"""Settings of the kernel, which root may write without any capability."""
 _TRIAL_S = 20
 
 
@@ -35,6 +37,8 @@ def words_of(view: View, *, program: str, net: bool, directory: Path) -> list[st
     words = [program, "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--cap-drop", "ALL", *([] if net else ["--unshare-net"])]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for name in _KERNEL:
+        words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for folder in view.hidden:
         words += ["--tmpfs", str(folder)]
     resolver = _RESOLVER.resolve()

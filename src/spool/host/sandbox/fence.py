@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from spool.domain.fence import Fence, admits
@@ -44,6 +45,8 @@ class Enclosure:
         self._fence, self._ground = fence, ground
         self._names = (*PASSED, *traits.env_names, *fence.env)
         self._program = srt.find() if fence.hosts else bubblewrap.find()
+        # srt puts a socket into its TMPDIR, and the path of a socket has at most 107 bytes.
+        self._sockets = TemporaryDirectory(prefix="spool-srt-") if fence.hosts else None
         self._home, self._tmp = ground.private / "home", ground.private / "tmp"
         make_folder(self._tmp)
         signed_in = furnish(home_folder(), self._home, traits.settings, traits.credentials)
@@ -74,15 +77,16 @@ class Enclosure:
             read=self._view.read | {*read} | (set() if at_home else {self._ground.workspace}),
             write=self._view.write | {*write} | {self._ground.workspace if at_home else directory},
         )
-        private = {"HOME": str(self._home), "TMPDIR": str(self._tmp)}
-        if self._fence.hosts:
-            settings = self._ground.private / "srt.json"
-            words = srt.words_of(view, program=self._program, hosts=self._fence.hosts, settings=settings)
-            words += ["env", *(f"{name}={value}" for name, value in private.items())]  # it sets its own TMPDIR
-        else:
-            words = bubblewrap.words_of(view, program=self._program, net=self._fence.net, directory=directory)
         passed = {name: value for name, value in os.environ.items() if admits(self._names, name)}
-        return Enclosed((*words, *argv), {**passed, **env, **private})
+        private = {"HOME": str(self._home), "TMPDIR": str(self._tmp)}
+        if self._sockets is None:
+            words = bubblewrap.words_of(view, program=self._program, net=self._fence.net, directory=directory)
+            return Enclosed((*words, *argv), {**passed, **env, **private})
+        settings = self._ground.private / "srt.json"
+        view = replace(view, read=view.read | {Path(self._sockets.name)})
+        words = srt.words_of(view, program=self._program, hosts=self._fence.hosts, settings=settings)
+        within = ["env", *(f"{name}={value}" for name, value in private.items())]
+        return Enclosed((*words, *within, *argv), {**passed, **env, "TMPDIR": self._sockets.name})
 
 
 def _words(commands: Iterable[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from spool.app.dirty import refuse_dirty
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
-from spool.app.workspaces import deliverer, prepare_learnings, refuse_elsewhere
+from spool.app.workspaces import deliverer, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import DIED, STATE, Door, LoopSummary, Phase, summarized
@@ -110,6 +110,7 @@ class _Run:
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
+            earlier = remembered(spec, earlier)
             if spec.listed:
                 self._keep_spec(earlier)
             state = self._state(earlier, folder, repository, home)

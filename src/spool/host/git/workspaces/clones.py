@@ -14,6 +14,7 @@ It is made under another name, and renamed when it is whole.
 import fcntl
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,6 +46,7 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a clone, written by Spool and out of the agent's reach."""
 
     schema: int = SCHEMA
+    id: str
     change: str
     repository: str
     """The git directory of the person's repository."""
@@ -104,6 +106,7 @@ def workspace_of(home: Path, clone: Clone, inside: str) -> Workspace:
     """Return a clone as a workspace."""
     return Workspace(
         kind=Kind.CLONE,
+        id=clone.id,
         path=str(home / clone.folder),
         inside=inside,
         repository=clone.repository,
@@ -165,6 +168,7 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
     for folder in plan.folders:
         bring_along(Path(folder), top, newer=True)
     return Clone(
+        id=secrets.token_hex(8),
         change=plan.change,
         repository=str(repository.common_dir),
         folder=top.name,

@@ -51,10 +51,24 @@ async def fetch_back(clone: Path, into: Path, *, ref: str, timeout_s: float) -> 
     await _fetch(into, "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
 
 
+async def list_refs(clone: Path, into: Path, *, timeout_s: float) -> dict[str, str]:
+    """Return what the refs of a clone name, Spool's own aside."""
+    refuse_leading_out(clone)
+    words = ("ls-remote", "--quiet", f"--upload-pack={UPLOAD_PACK}", "--", str(clone))
+    listed = await checked(["git", *_CAUTIOUS, *words], directory=into, timeout_s=timeout_s, env=_environment(into))
+    rows = [line.split("\t", 1) for line in listed.text.splitlines()]
+    return {name: oid for oid, name in rows if not name.startswith("refs/spool/") and not name.endswith("^{}")}
+
+
 async def _fetch(into: Path, *words: str, timeout_s: float, **settings: str) -> None:
+    env = _environment(into, **settings)
+    await checked(["git", *_CAUTIOUS, *_FETCH, *words], directory=into, timeout_s=timeout_s, env=env)
+
+
+def _environment(into: Path, **settings: str) -> dict[str, str]:
     env = bound_environment(into, into, **settings) | {"GIT_ALLOW_PROTOCOL": "file"}
     env.pop("GIT_WORK_TREE")
-    await checked(["git", *_CAUTIOUS, *_FETCH, *words], directory=into, timeout_s=timeout_s, env=env)
+    return env
 
 
 def refuse_leading_out(git_dir: Path) -> None:

@@ -30,6 +30,7 @@ class Hint(StrEnum):
     WORK_HERE = "work_here"
     REMOVE_WORKSPACE = "remove_workspace"
     NAME_WORKSPACE = "name_workspace"
+    NAME_DEPENDENCY = "name_dependency"
 
 
 class SpoolError(Exception):

@@ -227,7 +227,7 @@ class _Run:
     def _expenses(self, state: LoopState) -> Expenses:
         if not self._spec.listed:
             return Unkept()
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=self._spec.peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):

@@ -133,6 +133,10 @@ class Expenses(Protocol):
         """Return the usage of all loops in the current local day."""
         ...
 
+    def others(self) -> Usage:
+        """Return the usage of the other loops that share this one's budgets."""
+        ...
+
 
 class Worktree(Protocol):
     """Reports and commits changes in the working tree."""

@@ -276,3 +276,47 @@ def test_no_agent_is_noticed_before_anything_is_made(tmp_path: Path) -> None:
     done = scratch.spool("run", "a", "b", "--harness", "gemini", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})
     assert done.returncode == 1
     assert not list(tmp_path.glob("project-wt-*"))
+
+
+def journal(batch: Batch, change: str) -> list[dict[str, Any]]:
+    path = batch.scratch.root / ".spool" / ".state" / "run" / change / "journal.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_rate_limit_that_one_loop_meets_holds_back_the_others_with_the_same_agent(batch: Batch) -> None:
+    batch.write("a", "b", "c")
+    batch.scratch.script([{"error": "429 too many requests", "error_kind": "rate_limit", "retry_after_s": 600}])
+    words = ("run", "--harness", "scripted", "--detach", "--in", "worktree")
+    assert batch.scratch.spool(*words, "a").returncode == 0
+    wait_for(lambda: any(event["type"] == "Waiting" for event in journal(batch, "a")))
+    assert batch.scratch.spool(*words, "b").returncode == 0
+    wait_for(lambda: any(event["type"] == "Waiting" for event in journal(batch, "b")))
+    (waits,) = [event for event in journal(batch, "b") if event["type"] == "Waiting"]
+    assert "met by another loop with scripted: 429 too many requests" in waits["reason"]
+    assert 500 < waits["seconds"] <= 700
+    assert not [event for event in journal(batch, "b") if event["type"] == "IterationStarted"]
+    assert batch.run("c", "--in", "worktree").returncode == 0, "another agent is not held back"
+
+
+def test_budgets_hold_over_the_sum(batch: Batch) -> None:
+    batch.write("a", "b", "c", "d")
+    spend = {"usage": {"cost_usd": 0.4}}
+    batch.scratch.script([spend, {"tick": 1}, {"promise": "COMPLETE"}])
+    words = ("run", "a", "b", "c", "d", "--harness", "scripted", "--max-cost", "1.0")
+    done = batch.scratch.spool(*words)
+    assert done.returncode == 4, done.stdout + done.stderr
+    spent = sum(batch.state(one)["usage"]["cost_usd"] for one in "abc")
+    assert spent == pytest.approx(1.2)
+    assert "not started: the budget is used up" in done.stdout
+    assert not (batch.scratch.root / ".spool" / ".state" / "run" / "d").exists()
+    more = batch.scratch.spool(*words[:-1], "5")
+    assert more.returncode == 0, more.stdout + more.stderr
+
+
+def test_the_time_limit_is_that_of_the_whole_command(batch: Batch) -> None:
+    batch.write("a", "b", "c")
+    batch.plan(a={"hang": True}, b={"hang": True})
+    done = batch.run("a", "b", "c", "--parallel", "2", "--max-duration", "4")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert not batch.started("c")
+    assert {batch.state(one)["limit"] for one in "ab"} == {"duration"}

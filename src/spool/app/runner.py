@@ -36,7 +36,7 @@ from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
+from spool.engine.ports import Emit, Expenses, Harness, Ports, Store, Unshared
 from spool.engine.stop import Stop
 from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
@@ -50,6 +50,7 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
+from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
 from spool.host.state.spending import SpendingFile, Unkept
@@ -221,6 +222,7 @@ class _Run:
             clock=self._clock,
             expenses=self._expenses(room.state),
             deliver=deliverer(spec),
+            rate_limits=RateLimitFiles() if spec.listed else Unshared(),
         )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 

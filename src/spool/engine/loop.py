@@ -17,6 +17,7 @@ import msgspec
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
+from spool.domain.pacing import RateLimit, shared_wait_s
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.verdict import (
@@ -179,6 +180,9 @@ class Loop:
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
             case Wait(seconds, reason):
+                now = self._ports.clock.now().timestamp()
+                limit = RateLimit(until=now + seconds, noted_at=now, reason=reason)
+                self._ports.rate_limits.note(self._agency.harness.name, limit)
                 await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
             case Continue(pause_s):
                 if pause_s:
@@ -213,6 +217,8 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
+        if await self._waits_with_others():
+            return self._stopped()
         if self._state.phase is not Phase.PREPARING:
             self._account.save(phase=Phase.PREPARING)
         prompt = await self._prepare(place)
@@ -246,6 +252,15 @@ class Loop:
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
+
+    async def _waits_with_others(self) -> bool:
+        """Wait for a rate limit that another loop with the same agent has met; return whether a stop was requested."""
+        harness, clock = self._agency.harness.name, self._ports.clock
+        limit = self._ports.rate_limits.known(harness) if self._plan.limits.rate_limit_pause_s else None
+        if seconds := shared_wait_s(limit, now=clock.now().timestamp(), jitter=clock.jitter):
+            why = f": {limit.reason}" if limit and limit.reason else ""
+            await self._wait(seconds, f"rate limit, met by another loop with {harness}{why}", Phase.WAITING)
+        return self._stop.requested
 
     async def _prepare(self, place: Place) -> str | Verdict:
         """Choose the next work and return its prompt; a failed command counts as a failed attempt."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import CHANGE, Scratch, Steps
+from tests.support import CHANGE, Scratch, Steps, make_scratch
 
 BRANCH = f"change/{CHANGE}"
 DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]
@@ -108,8 +108,6 @@ def test_a_branch_that_somebody_moved_meanwhile_is_exit_code_5_and_nothing_is_lo
 @KINDS
 @pytest.mark.parametrize("how", ["no commit", "no git"])
 def test_nothing_to_start_from_is_refused_before_anything_is_made(tmp_path: Path, kind: str, how: str) -> None:
-    from tests.support import make_scratch
-
     scratch = make_scratch(tmp_path, git=False)
     if how == "no commit":
         scratch.git("init", "--quiet")
@@ -291,3 +289,21 @@ def test_clones_of_other_projects_are_listed_only_when_asked_for(scratch: Scratc
     assert scratch.spool("workspace", "list", cwd=other).returncode == 2
     listed = scratch.spool("workspace", "list", "--json", "--all-projects", cwd=other)
     assert [row["repository"] for row in json.loads(listed.stdout)] == [str(scratch.root)]
+
+
+@pytest.mark.parametrize("how", ["sha256", "detached", "path with spaces and 'quotes'"])
+@KINDS
+def test_repositories_of_other_kinds(tmp_path: Path, how: str, kind: str) -> None:
+    base = tmp_path / (how if "path" in how else "base")
+    base.mkdir()
+    scratch = make_scratch(base, git=False)
+    scratch.git("init", "--quiet", "--initial-branch=main", *(["--object-format=sha256"] if how == "sha256" else []))
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "start")
+    if how == "detached":
+        scratch.git("checkout", "--quiet", "--detach")
+    scratch.script([{"promise": "FAILED: not yet"}], DONE)
+    done = scratch.run("--in", kind)
+    assert done.returncode == 0, done.stderr
+    assert "made.txt" in files_on(scratch)
+    assert scratch.git("status", "--short") == ""

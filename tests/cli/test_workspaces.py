@@ -307,3 +307,24 @@ def test_repositories_of_other_kinds(tmp_path: Path, how: str, kind: str) -> Non
     assert done.returncode == 0, done.stderr
     assert "made.txt" in files_on(scratch)
     assert scratch.git("status", "--short") == ""
+
+
+def test_a_git_directory_that_leads_out_ends_the_loop_and_nothing_is_read_through_it(scratch: Scratch) -> None:
+    secret = scratch.home / "secret"
+    secret.write_text("s3cret\n")
+    plant = f"ln -s '{secret}' .git/MERGE_MSG; rm .git/index; ln -s '{secret}' .git/index"
+    scratch.script([{"run": ["sh", "-c", plant]}, {"promise": "FAILED: again"}], DONE)
+    done = scratch.run("--in", "clone")
+    assert done.returncode != 0
+    assert "leads out of the clone" in done.stdout + done.stderr
+    clones = scratch.home / ".local" / "share" / "spool"
+    regular = [path for path in clones.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in regular if b"s3cret" in path.read_bytes()]
+
+
+def test_gates_check_the_work_in_a_clone(scratch: Scratch) -> None:
+    scratch.script([DONE[-1]], DONE)
+    done = scratch.run("--in", "clone", "--verify", "test -f made.txt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "proved" in done.stdout
+    assert "made.txt" in files_on(scratch)

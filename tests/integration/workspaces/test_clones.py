@@ -217,7 +217,7 @@ def test_a_git_directory_that_leads_out_is_not_fetched_from(
     clone = person.clone()
     clone.commit("one.txt", "1\n")
     leave(clone.top, other)
-    with pytest.raises(CommandFailed, match=r"leads out of the clone|no longer a git directory"):
+    with pytest.raises(CommandFailed, match="leads out of the clone"):
         clone.deliver()
     assert person.tip() == ""
     assert git(person.root, "cat-file", "-t", git(other, "rev-parse", "HEAD"), check=False) == ""

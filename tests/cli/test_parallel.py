@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support import Scratch, make_scratch
+from tests.tui.terminal import terminal
 from tests.worktrees import is_gone, wait_for
 
 AGENT = """
@@ -320,3 +323,21 @@ def test_the_time_limit_is_that_of_the_whole_command(batch: Batch) -> None:
     assert done.returncode == 4, done.stdout + done.stderr
     assert not batch.started("c")
     assert {batch.state(one)["limit"] for one in "ab"} == {"duration"}
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
+def test_one_screen_for_all(batch: Batch) -> None:
+    batch.write("a", "b", c="a")
+    batch.plan(a={"wait_for": ["go"]}, b={"hang": True})
+    with terminal(batch.scratch, width=100, height=30) as at:
+        at.spool("run", "a", "b", "c", "--parallel", "2", "--harness", "opencode", "--max-retries", "0")
+        at.until(lambda: len(re.findall(r"(?m)^[ab] +iteration 1 of story 1/1", at.text())) == 2)
+        assert re.search(r"(?m)^change +now", at.text())
+        assert re.search(r"(?m)^c +waiting", at.text())
+        (batch.scratch.home / "go").touch()
+        at.until(lambda: re.search(r"(?m)^a +done", at.text()))
+        at.until(lambda: re.search(r"(?m)^c +done", at.text()))
+        at.keys("C-c")
+        at.until(lambda: re.search(r"(?m)^b +stopped +change/b", at.text()))
+        at.until(lambda: at.flag("cursor_flag") == "1")
+        assert not re.search(r"(?m)^change +now", at.text())

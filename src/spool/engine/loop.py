@@ -8,16 +8,14 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
+from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
-from spool.domain.pacing import RateLimit, shared_wait_s
 from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.verdict import (
@@ -44,10 +42,10 @@ from spool.engine.plan import Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
+from spool.engine.waits import Waits
 from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
-_WAIT_SLICE_S = 30.0
 _RECORD_S = 3.0
 """Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
@@ -95,6 +93,7 @@ class Loop:
         self._examiner = Examiner(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
+        self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
         self._mark_is_old = True
         self._session = agency.session
 
@@ -180,14 +179,12 @@ class Loop:
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
             case Wait(seconds, reason):
-                now = self._ports.clock.now().timestamp()
-                limit = RateLimit(until=now + seconds, noted_at=now, reason=reason)
-                self._ports.rate_limits.note(self._agency.harness.name, limit)
-                await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+                await self._waits.for_limit(seconds, reason)
+                self._mark_is_old = True  # a person may have edited files meanwhile
             case Continue(pause_s):
                 if pause_s:
-                    errors = self._tally.errors_in_row
-                    await self._wait(pause_s, f"{errors} failed iterations in a row", Phase.PAUSING)
+                    await self._waits.after_errors(pause_s, self._tally.errors_in_row)
+                    self._mark_is_old = True
             case NextStory():
                 return await self._settle()
             case Retry():
@@ -217,7 +214,9 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
-        if await self._waits_with_others():
+        if await self._waits.with_others(self._plan.limits):
+            self._mark_is_old = True
+        if self._stop.requested:
             return self._stopped()
         if self._state.phase is not Phase.PREPARING:
             self._account.save(phase=Phase.PREPARING)
@@ -252,15 +251,6 @@ class Loop:
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
-
-    async def _waits_with_others(self) -> bool:
-        """Wait for a rate limit that another loop with the same agent has met; return whether a stop was requested."""
-        harness, clock = self._agency.harness.name, self._ports.clock
-        limit = self._ports.rate_limits.known(harness) if self._plan.limits.rate_limit_pause_s else None
-        if seconds := shared_wait_s(limit, now=clock.now().timestamp(), jitter=clock.jitter):
-            why = f": {limit.reason}" if limit and limit.reason else ""
-            await self._wait(seconds, f"rate limit, met by another loop with {harness}{why}", Phase.WAITING)
-        return self._stop.requested
 
     async def _prepare(self, place: Place) -> str | Verdict:
         """Choose the next work and return its prompt; a failed command counts as a failed attempt."""
@@ -351,21 +341,6 @@ class Loop:
 
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
-
-    async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
-        seconds = self._spending.at_most(seconds)
-        until = self._ports.clock.now() + timedelta(seconds=seconds)
-        self._account.save(phase=phase, waiting_until=until)
-        self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
-        # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
-        clock, began = self._ports.clock, self._ports.clock.monotonic()
-        until_s = began + seconds
-        while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
-            if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
-                break
-        self._account.count_wait(clock.monotonic() - began)
-        self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """Await work; on failure, warn and return None."""

@@ -13,10 +13,18 @@ from spool.domain import events
 from spool.domain.batch import Stand
 from spool.domain.stream import Usage, UsageSoFar
 from spool.domain.text import clean, one_line
+from spool.domain.verdict import ExitCode
 from spool.views import words
 from spool.views.narration import narrate
 from spool.views.say import json_text, say
 from spool.views.tables import room, table
+
+_WORDS: dict[int, str] = {
+    ExitCode.INTERRUPTED: "stopped",
+    ExitCode.STUCK: "stuck",
+    ExitCode.EXHAUSTED: "stuck",
+    ExitCode.UNCOMMITTED: "done, not on its branch",
+}
 
 
 class JsonBatchView:
@@ -170,4 +178,4 @@ def show_ends(ended: Sequence[Ended]) -> None:
 
 
 def _ended(one: Ended) -> str:
-    return str(one.stand) if one.stand is not Stand.FAILED else f"exit code {one.exit_code}"
+    return str(one.stand) if one.stand is not Stand.FAILED else _WORDS.get(one.exit_code, "failed")

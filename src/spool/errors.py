@@ -31,6 +31,8 @@ class Hint(StrEnum):
     CLAUDE_AS_ROOT = "claude_as_root"
     WORK_HERE = "work_here"
     REMOVE_WORKSPACE = "remove_workspace"
+    NAME_WORKSPACE = "name_workspace"
+    NAME_DEPENDENCY = "name_dependency"
 
 
 class SpoolError(Exception):

@@ -1,7 +1,6 @@
 """What a face needs of the machine, a screen as well as a page: changes, loops, their journals and their control."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +13,7 @@ import msgspec
 
 from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
-from spool.app.control import note_stop
+from spool.app.control import ask_to_stop
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
 from spool.app.resuming import Edited, find_edits
@@ -29,7 +28,6 @@ from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
-from spool.host.agents.sweep import signal_exactly
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import FileChange, compare, copy_out
 from spool.host.git.repository import NoRepository, find_repository
@@ -218,8 +216,7 @@ class Client:
 
     def stop(self, loop: LoopSummary) -> bool:
         """Ask a runner to stop; return whether it was alive."""
-        note_stop(loop, "q")
-        return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
+        return ask_to_stop(loop, "q")
 
     def force(self, loop: LoopSummary) -> None:
         """Kill a runner and its agent from a separate process, without waiting."""

@@ -22,13 +22,14 @@ from spool.app.build import (
 )
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
+from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
-from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere
+from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned
-from spool.domain.loop import DIED, STATE, Door, LoopSummary, Phase, summarized
+from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
@@ -36,7 +37,7 @@ from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
+from spool.engine.ports import Emit, Expenses, Harness, Ports, Store, Unshared
 from spool.engine.stop import Stop
 from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
@@ -50,11 +51,11 @@ from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
+from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
 from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
-from spool.host.terminals import NONE, TMUX
 from spool.sources.project import Project
 from spool.sources.stories import require_stories
 
@@ -115,6 +116,7 @@ class _Run:
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
+            earlier = remembered(spec, earlier)
             if spec.listed:
                 self._keep_spec(earlier)
             state = self._state(earlier, folder, repository, home)
@@ -217,7 +219,7 @@ class _Run:
         )
         parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
-        agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
+        agency = make_agency(spec, self._harness, session=last_session(folder, self._harness.name))
         ports = Ports(
             agents=room.host,
             store=store,
@@ -226,13 +228,14 @@ class _Run:
             clock=self._clock,
             expenses=self._expenses(room.state),
             deliver=deliverer(spec),
+            rate_limits=RateLimitFiles() if spec.listed else Unshared(),
         )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
     def _expenses(self, state: LoopState) -> Expenses:
         if not self._spec.listed:
             return Unkept()
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=self._spec.peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
@@ -245,7 +248,7 @@ class _Run:
 
     def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, Unfinished | None]:
         """Return the state to continue from, and the iteration in which its runner died, if any."""
-        _settle_killed(folder)
+        settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
             GateMemory(self._spec.folder).start_fresh()
@@ -278,7 +281,7 @@ class _Run:
             criterion=spec.criterion if spec.door is Door.WORKTREE else "",
             done_command=spec.done_command,
             harness=self._harness.name,
-            terminal_pid=_terminal_pid(spec.terminal),
+            terminal_pid=terminal_pid(spec.terminal),
             phase=Phase.ENDED,
             phase_since=now,
             limits=spec.limits,
@@ -302,7 +305,7 @@ class _Run:
             why = str(error)
             raise
         finally:
-            self._enter(_final(folder, loop, why))
+            self._enter(final_summary(folder, loop, why))
 
     def _enter(self, loop: LoopSummary) -> None:
         registry = this_machine()
@@ -372,46 +375,3 @@ def _mirror_name(path: Path, repository: Repository) -> str:
     """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
     inside = os.fsencode(os.path.relpath(path, repository.top))
     return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
-
-
-def _last_session(folder: StateFolder, harness: str) -> str:
-    """Return the agent's conversation from an earlier run.
-
-    The history is in the working tree, and the session becomes a word of the agent's command: never an option.
-    """
-    last = folder.history(last=1)
-    return last[0].session if last and last[0].harness == harness and not last[0].session.startswith("-") else ""
-
-
-def _settle_killed(folder: StateFolder) -> None:
-    """Register the end of the previous run if it was killed; its state is overwritten next."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        known = this_machine().find(state.run_id) if state else None
-        if state is None or known is None or known.reason != DIED:
-            return
-        this_machine().enter(
-            msgspec.structs.replace(
-                summarized(state),
-                ended_at=max(folder.active_at() or state.updated_at, state.started_at),
-                status=Status.STOPPED,
-                reason="its runner died; a later run continued",
-            )
-        )
-
-
-def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
-    """Return the final summary of a run: from its state, or with the error that ended it."""
-    if (state := folder.of_run(loop.run_id)) is not None:
-        loop = summarized(state)
-    if loop.status is not Status.RUNNING:
-        return loop
-    return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())
-
-
-def _terminal_pid(terminal: str) -> int:
-    """Return the pid of this process's window: its parent, as there is no shell in between.
-
-    Under tmux and in the background it is this process itself.
-    """
-    return os.getpid() if terminal.partition(":")[0] in ("", TMUX, NONE) else os.getppid()

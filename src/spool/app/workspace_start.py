@@ -17,6 +17,7 @@ from spool.domain.text import counted
 from spool.domain.workspace import Kind, Workspace, branch_of_change
 from spool.errors import BranchMoved, CommandFailed, Hint, NoWorktree, UsageError
 from spool.host.git.checkouts import bring_along, existing_branch, find_checkout, make_checkout, set_up
+from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import NoRepository, Repository, find_repository, head_of, run_git
 from spool.host.git.workspaces.clones import Plan, home_of, make_clone, mark_ready, read_record, workspace_of
 from spool.host.git.workspaces.delivery import Branches
@@ -87,14 +88,16 @@ class _Making:
             for folder in self._folders():
                 bring_along(folder, Path(checkout.path), newer=False)
         found = await find_repository(Path(checkout.path), timeout_s=self._timeout_s)
-        start = await head_of(found, timeout_s=self._timeout_s) if isinstance(found, Repository) else base
+        if isinstance(found, NoRepository):
+            raise UsageError(f"{checkout.path} cannot be used: {found.why}")
         return Workspace(
             kind=Kind.WORKTREE,
+            id=WorktreeIdentity(found).key,
             path=str(Path(checkout.path).resolve()),
             inside=inside,
             repository=str(repository.common_dir),
             branch=checkout.branch or branch_of_change(change),
-            base=start,
+            base=await head_of(found, timeout_s=self._timeout_s),
         )
 
     def _new_worktree(self, base: str) -> Checkout:

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from spool.domain.invocation import Traits
-from spool.domain.loop import STATE, state_path
+from spool.domain.loop import STATE, PlanState, state_path
 from spool.domain.spec import LoopSpec
 from spool.domain.state import LoopState
 from spool.domain.verdict import Status
@@ -71,10 +73,21 @@ def refuse_elsewhere(spec: LoopSpec, earlier: LoopState | None) -> None:
     """Raise if a loop that is not done works elsewhere: its attempt and its checkpoint are there."""
     if earlier is None or spec.fresh or earlier.status is Status.DONE or not earlier.iteration:
         return
-    if _place(earlier.workspace) != _place(spec.workspace):
+    if _moved(spec, earlier) and Path(earlier.directory).is_dir() and earlier.directory != spec.directory:
         kind = earlier.workspace.kind if earlier.workspace else Kind.HERE
         raise WorksElsewhere(f"the loop on '{spec.change}' works in {earlier.directory}", kind=kind)
 
 
-def _place(workspace: Workspace | None) -> str:
-    return workspace.path if workspace else ""
+def remembered(spec: LoopSpec, earlier: LoopState | None) -> LoopState | None:
+    """Return the state to continue from; what a plan remembers of a tree does not hold in another one."""
+    if earlier is None or not _moved(spec, earlier):
+        return earlier
+    return msgspec.structs.replace(earlier, memory=PlanState())
+
+
+def _moved(spec: LoopSpec, earlier: LoopState) -> bool:
+    return _id(earlier.workspace) != _id(spec.workspace)
+
+
+def _id(workspace: Workspace | None) -> str:
+    return workspace.id if workspace else ""

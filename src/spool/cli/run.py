@@ -12,16 +12,20 @@ from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError
+from spool.sources.project import find_project
 
 if TYPE_CHECKING:  # `--status` starts no loop
     from spool.domain.spec import LoopSpec
 
 _limits = option("Completion and limits")
 _run = option("Run")
+_target = option("Input")
+_place = option("Workspace")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
+    "spool run add-auth add-search fix-login --parallel 3 --in clone",
     "spool run add-auth --status",
 )
 
@@ -31,12 +35,19 @@ _EXAMPLES = (
     cls=GroupedCommand,
     examples=_EXAMPLES,
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
-    "5 done but commits failed, 130 interrupted.",
+    "5 done but commits failed, 130 interrupted; of several changes the first of 130, 1, 4, 3, 5, 0 that occurred.",
 )
-@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
+@click.argument("changes", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_change)
 @shared.together(shared.TARGET_OPTIONS)
+@_target("--all", "every", is_flag=True, help="Run all changes of this repository that have open tasks.")
 @shared.IN_OPTION
 @shared.together(shared.SANDBOX_OPTIONS)
+@_place(
+    "--parallel",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run up to N changes at a time, each in a worktree unless --in says otherwise.  [default: 1]",
+)
 @shared.together(shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
@@ -49,14 +60,24 @@ _EXAMPLES = (
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
 @shared.INCLUDE_DIRTY
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
-def run(change_id: str | None, **given: Any) -> int:
+def run(changes: tuple[str, ...], **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
+
+    Several changes run one after the other, or N at a time with --parallel, each in a workspace of its own and in the
+    order of `depends_on` in the front matter of their proposals.
     """
     shared.refuse_contradictions(given)
-    if change_id is not None and given["change"] is not None:
+    if changes and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
+    if changes and given["every"]:
+        raise UsageError("--all takes no change")
+    if len(changes) > 1 or given["every"] or given["parallel"] is not None:
+        from spool.cli.batch import run_batch
+
+        return run_batch(find_project(Path.cwd()), changes or tuple(filter(None, [given["change"]])), given)
+    change_id = changes[0] if changes else None
     project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
     if shared.starts_no_loop(given):
         from spool.cli.looking import show_or_add_context

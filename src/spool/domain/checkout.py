@@ -27,6 +27,14 @@ def id_of(branch: str) -> str:
     return change_id if prefix in ("change", "feature") and is_id(change_id) else ""
 
 
+def change_of(checkout: Checkout) -> str:
+    """Return the change of a working tree, by its branch, else by the name that Spool gives to new ones; else empty."""
+    name = checkout.path.rstrip("/").rpartition("/")[2]
+    start = folders_for("", checkout.repository)[0]
+    named = name.removeprefix(start) if name.startswith(start) else ""
+    return id_of(checkout.branch or "") or (named if is_id(named) else "")
+
+
 def folders_for(change_id: str, repository: str) -> tuple[str, ...]:
     """Return the possible directory names of a change, the default for new ones first."""
     return f"{repository}-wt-{change_id}", f"{repository}-{change_id}", change_id

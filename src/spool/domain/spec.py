@@ -54,6 +54,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command line that continues the loop."""
     no_gates: bool = False
     """Whether configured gates are off for this run."""
+    peers: tuple[str, ...] = ()
+    """The state folders of the loops that share this one's budgets."""
     workspace: Workspace | None = None
     """Where the loop works, if not in `root`, which then has only its state."""
 

@@ -17,6 +17,8 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """A working tree other than the one that holds a loop's state."""
 
     kind: Kind
+    id: str = ""
+    """Tells it from another one that is made later at the same place."""
     path: str
     """The top of the working tree."""
     inside: str = ""

@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
+from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
 from spool.domain.prices import Price
@@ -43,10 +42,10 @@ from spool.engine.plan import Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
+from spool.engine.waits import Waits
 from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
-_WAIT_SLICE_S = 30.0
 _RECORD_S = 3.0
 """Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
@@ -94,6 +93,7 @@ class Loop:
         self._examiner = Examiner(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
+        self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
         self._mark_is_old = True
         self._session = agency.session
 
@@ -179,11 +179,12 @@ class Loop:
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
             case Wait(seconds, reason):
-                await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+                await self._waits.for_limit(seconds, reason)
+                self._mark_is_old = True  # a person may have edited files meanwhile
             case Continue(pause_s):
                 if pause_s:
-                    errors = self._tally.errors_in_row
-                    await self._wait(pause_s, f"{errors} failed iterations in a row", Phase.PAUSING)
+                    await self._waits.after_errors(pause_s, self._tally.errors_in_row)
+                    self._mark_is_old = True
             case NextStory():
                 return await self._settle()
             case Retry():
@@ -213,6 +214,10 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
+        if await self._waits.with_others(self._plan.limits):
+            self._mark_is_old = True
+        if self._stop.requested:
+            return self._stopped()
         if self._state.phase is not Phase.PREPARING:
             self._account.save(phase=Phase.PREPARING)
         prompt = await self._prepare(place)
@@ -336,21 +341,6 @@ class Loop:
 
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
-
-    async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
-        seconds = self._spending.at_most(seconds)
-        until = self._ports.clock.now() + timedelta(seconds=seconds)
-        self._account.save(phase=phase, waiting_until=until)
-        self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
-        # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
-        clock, began = self._ports.clock, self._ports.clock.monotonic()
-        until_s = began + seconds
-        while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
-            if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
-                break
-        self._account.count_wait(clock.monotonic() - began)
-        self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """Await work; on failure, warn and return None."""

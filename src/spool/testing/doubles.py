@@ -86,6 +86,10 @@ class MemoryExpenses:
             self.added.add((record.run_id, record.iteration))
             self._spent += record.usage
 
+    def others(self) -> Usage:
+        """Return nothing: no other loop shares the budget."""
+        return Usage()
+
     def today(self) -> Usage:
         """Return what was added, and what was spent before."""
         return self._spent

@@ -9,6 +9,7 @@ from spool.host.git.checkpoints.mounts import mounts_below
 from spool.host.git.checkpoints.paths import place, shown, spared
 from spool.host.git.checkpoints.repository_checkpoint import RepositoryCheckpoint, TreeSettings
 from spool.host.git.checkpoints.snapshot import Part, Snapshot
+from spool.host.git.leading_out import leads_out
 from spool.host.git.repository import NoRepository, Repository, find_repository
 
 MOST_NESTED = 100
@@ -121,8 +122,8 @@ class RepositorySet:
             return f"{name}: neither saved nor touched, since git says: {found.why}"
         if found.common_dir == outer.common_dir:
             return ""
-        if outer.is_clone and not found.common_dir.is_relative_to(outer.top):
-            return f"{name}: neither saved nor touched, since its git directory is outside the clone"
+        if outer.is_clone and (not found.common_dir.is_relative_to(outer.top) or leads_out(found.git_dir)):
+            return f"{name}: neither saved nor touched, since its git directory leads out of the clone"
         found = msgspec.structs.replace(found, kept=outer.kept)
         self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
         return None

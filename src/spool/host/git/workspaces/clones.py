@@ -14,6 +14,7 @@ It is made under another name, and renamed when it is whole.
 import fcntl
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,6 +38,7 @@ from spool.nofollow import make_folder, read_file
 RECORD = "record.json"
 KEPT = "spool"
 _LOCK = "making.lock"
+_UNFINISHED = ".unfinished-"
 _REFS_S = 30.0
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -45,6 +47,7 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a clone, written by Spool and out of the agent's reach."""
 
     schema: int = SCHEMA
+    id: str
     change: str
     repository: str
     """The git directory of the person's repository."""
@@ -107,6 +110,7 @@ def workspace_of(home: Path, clone: Clone, inside: str) -> Workspace:
     """Return a clone as a workspace."""
     return Workspace(
         kind=Kind.CLONE,
+        id=clone.id,
         path=str(home / clone.folder),
         inside=inside,
         repository=clone.repository,
@@ -121,11 +125,11 @@ async def make_clone(repository: Repository, plan: Plan) -> Clone:
     home = home_of(repository, plan.change)
     make_folder(home.parent)
     with _making(home.parent):
-        for stale in home.parent.glob(".making-*"):
-            shutil.rmtree(stale)
+        for stale in home.parent.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(stale, ignore_errors=True)  # a git of a killed maker may still write there
         if (found := read_record(home)) is not None:
             return found
-        draft = home.parent / f".making-{plan.change}"
+        draft = _draft(home.parent)
         make_folder(draft / KEPT)
         clone = await _fill(draft, repository, plan)
         await Branches(repository.common_dir, timeout_s=_REFS_S).leave(plan.change, plan.left)
@@ -143,10 +147,9 @@ def mark_ready(home: Path, clone: Clone) -> Clone:
 
 
 def remove_clone(home: Path) -> None:
-    """Remove a clone: its record first, so that a killed removal leaves nothing that looks like a clone."""
-    gone = home.with_name(f".making-{home.name}")
+    """Remove a clone: renamed first, so that a killed removal leaves nothing that looks like a clone."""
+    gone = _draft(home.parent)
     with _making(home.parent):
-        shutil.rmtree(gone, ignore_errors=True)
         home.rename(gone)
         sync_folder(home.parent)
         shutil.rmtree(gone)
@@ -169,6 +172,7 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
     for folder in plan.folders:
         bring_along(Path(folder), top, newer=True)
     return Clone(
+        id=secrets.token_hex(8),
         change=plan.change,
         repository=str(repository.common_dir),
         folder=top.name,
@@ -177,6 +181,10 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
         object_format=repository.object_format,
         sandboxed=plan.sandboxed,
     )
+
+
+def _draft(folder: Path) -> Path:
+    return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
 
 def _own_environment() -> dict[str, str]:

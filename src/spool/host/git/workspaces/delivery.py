@@ -4,6 +4,8 @@ First they are fetched to a ref of Spool's, where nothing can lose them. Then th
 to the new commit, in one transaction that fails if the branch is anywhere else: somebody moved it, and it is theirs.
 """
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -20,6 +22,7 @@ FETCHED = "refs/spool/fetched/"
 """The commit that was last fetched from the clone of a change."""
 LEFT = "refs/spool/left/"
 """Where Spool last left the branch of a change."""
+_PAUSES_S = (0.1, 0.3, 0.6)
 
 
 class Delivered(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +64,17 @@ class Branches:
             await self._update(f"update {LEFT}{change} {commit}")
 
     async def deliver(self, change: str, workspace: Workspace, *, served_by: str = UPLOAD_PACK) -> Delivered:
-        """Fetch what a clone has checked out, and move its branch there."""
+        """Fetch what a clone has checked out, and move its branch there.
+
+        Try again for a moment: the git of a run that was killed may still hold the lock of a ref.
+        """
+        for pause_s in _PAUSES_S:
+            with suppress(CommandFailed):
+                return await self._deliver(change, workspace, served_by)
+            await asyncio.sleep(pause_s)
+        return await self._deliver(change, workspace, served_by)
+
+    async def _deliver(self, change: str, workspace: Workspace, served_by: str) -> Delivered:
         fetched, branch = f"{FETCHED}{change}", f"refs/heads/{workspace.branch}"
         clone = Path(workspace.path) / ".git"
         known = await self._known(change)

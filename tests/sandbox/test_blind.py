@@ -116,8 +116,6 @@ def test_the_fence_holds(scratch: Scratch, name: str) -> None:
         )
     told = checked.stdout + checked.stderr + "\n" + done.stdout[-2_000:] + done.stderr[-2_000:]
     assert checked.returncode == 0 or FLOOD in checked.stdout, told
-        checked.stdout + checked.stderr + "\n" + done.stdout[-2_000:] + done.stderr[-2_000:]
-    )
     assert "Traceback" not in done.stderr
     assert os.path.lexists(scratch.root / "check.sh")
     assert state["iteration"] >= 1, done.stderr

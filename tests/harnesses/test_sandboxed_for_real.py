@@ -26,6 +26,7 @@ def test_the_work_is_done_inside(rig: Rig) -> None:
     steal = f"cat '{home}/.ssh/id' > stolen.txt; touch '{home}/planted' '{rig.scratch.root}/planted'; "
     rig.play(work() if rig.name == "aider" else Run((Shell(f"{steal}echo made > made.txt"), Say(COMPLETE))))
     rig.scratch.env["SPOOL_SANDBOX_ENV"] = "LOCAL_KEY"  # the variable that the tests' own codex settings name
+    del rig.scratch.env["SPOOL_CLAUDE_AS_ROOT"]  # in a sandbox nobody has to pretend
     done = rig.ralph("--sandbox")
     assert done.returncode == 0, rig.story(done)
     assert rig.outcomes() == ["completed"]

@@ -48,8 +48,8 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     model: str | None = None
     allow_all: bool = False
-    pretend_sandbox: bool = False
-    """Whether to tell an agent that refuses allow-all as root that it is in a sandbox."""
+    in_sandbox: bool = False
+    """Whether to tell an agent that it is in a sandbox; some refuse allow-all as root elsewhere."""
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
     side_path: str = ""

@@ -74,6 +74,6 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         return Invocation(
             argv=tuple(_MARK.sub(lambda mark: values[mark[1]], word) for word in words),
             stdin=self.stdin,
-            env={**self.env, **(self.sandbox_env if request.allow_all and request.pretend_sandbox else {})},
+            env={**self.env, **(self.sandbox_env if request.allow_all and request.in_sandbox else {})},
             side_file=request.side_path if self.side else "",
         )

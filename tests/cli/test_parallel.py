@@ -341,3 +341,19 @@ def test_one_screen_for_all(batch: Batch) -> None:
         at.until(lambda: re.search(r"(?m)^b +stopped +change/b", at.text()))
         at.until(lambda: at.flag("cursor_flag") == "1")
         assert not re.search(r"(?m)^change +now", at.text())
+
+
+def test_a_program_stops_all_by_standard_input(batch: Batch) -> None:
+    batch.write("a", "b")
+    batch.plan(a={"hang": True}, b={"hang": True})
+    words = batch.scratch.argv("run", "a", "b", "--parallel", "2", "--harness", "opencode", "--json")
+    process = subprocess.Popen(
+        words, cwd=batch.scratch.root, env=batch.scratch.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    wait_for(lambda: batch.started("a") and batch.started("b"))
+    process.stdin.write(b'{"type":"stop"}\n')
+    process.stdin.flush()
+    assert process.wait(30) == 130
+    process.stdin.close()
+    assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}

@@ -1,6 +1,7 @@
 """`--in worktree` and `--in clone`: the work ends on a branch, the state stays where the command was typed."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,17 @@ def test_gates_check_the_work_in_a_clone(scratch: Scratch) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "proved" in done.stdout
     assert "made.txt" in files_on(scratch)
+
+
+def test_a_clone_whose_repository_is_gone_is_removed_by_its_path(scratch: Scratch, tmp_path: Path) -> None:
+    scratch.script(DONE)
+    assert scratch.run("--in", "clone").returncode == 0
+    top = workspace(scratch)["path"]
+    shutil.rmtree(scratch.root)
+    other = tmp_path / "other"
+    other.mkdir()
+    refused = scratch.spool("workspace", "remove", top, cwd=other)
+    assert refused.returncode == 2
+    assert "is gone" in refused.stderr
+    assert scratch.spool("workspace", "remove", top, "--yes", cwd=other).returncode == 0
+    assert not Path(top).exists()

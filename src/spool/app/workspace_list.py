@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from spool.errors import BranchMoved, CommandError, Hint, SpoolError, UsageError
 from spool.host.git.checkouts import checkouts, git
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.workspaces.clones import (
+    KEPT,
     Clone,
     clones_of,
-    home_of,
     known_clones,
     read_record,
     remove_clone,
@@ -47,6 +47,8 @@ class WorkspaceRow(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     repository: str
     """The main directory of the repository."""
+    common_dir: str
+    """The git directory that all working trees of the repository share."""
     status: Status | None = None
     """The status of its loop; None if there is none."""
 
@@ -64,16 +66,17 @@ def list_workspaces(*, everywhere: bool) -> list[WorkspaceRow]:
     return sorted(found, key=lambda row: (row.repository, row.change, row.kind))
 
 
-def find_workspace(change: str) -> WorkspaceRow:
-    """Return the only workspace of a change in this repository."""
-    rows = list_workspaces(everywhere=False)
-    found = [row for row in rows if row.change == change or row.path == str(Path(change).resolve())]
+def find_workspace(name: str) -> WorkspaceRow:
+    """Return the only workspace of a change in this repository, or the one at a path, of any repository."""
+    path = str(Path(name).resolve())
+    rows = list_workspaces(everywhere="/" in name)
+    found = [row for row in rows if row.change == name or row.path == path]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"'{change}' has more than one workspace", hint=Hint.NAME_WORKSPACE)
+        raise UsageError(f"'{name}' has more than one workspace", hint=Hint.NAME_WORKSPACE)
     known = ", ".join(dict.fromkeys(row.change for row in rows)) or "none"
-    raise UsageError(f"no workspace of '{change}' in this repository", hint=f"workspaces: {known}")
+    raise UsageError(f"no workspace of '{name}' in this repository", hint=f"workspaces: {known}")
 
 
 def remove_workspace(row: WorkspaceRow, agrees: Callable[[Loose], bool]) -> bool:
@@ -81,36 +84,35 @@ def remove_workspace(row: WorkspaceRow, agrees: Callable[[Loose], bool]) -> bool
 
     Commits of a clone that are not on its branch yet are fetched first. Raise LockedError if a loop is running in it.
     """
-    repository = _repository(root_here() or Path.cwd(), required=True)
-    assert repository is not None  # noqa: S101 - it was required
     path = Path(row.path)
-    with held(repository.spool_dir / "locks", [path], _holder(row)):
-        loose = asyncio.run(_inspect(repository, row))
+    common = Path(row.common_dir)
+    with held(common / "spool" / "locks", [path], _holder(row)) if common.is_dir() else nullcontext():
+        loose = asyncio.run(_inspect(row)) if common.is_dir() else Loose(unknown=f"{common} is gone")
         if not loose.nothing and not agrees(loose):
             return False
         if row.kind is Kind.CLONE:
             remove_clone(path.parent)
         else:
-            git("worktree", "remove", "--force", "--force", "--", str(path), directory=repository.top)
+            git("worktree", "remove", "--force", "--force", "--", str(path), directory=common)
     return True
 
 
-async def _inspect(repository: Repository, row: WorkspaceRow) -> Loose:
-    inspection = Inspection(repository.common_dir, repository.main, timeout_s=_TIMEOUT_S)
+async def _inspect(row: WorkspaceRow) -> Loose:
+    path, common = Path(row.path), Path(row.common_dir)
+    inspection = Inspection(common, Path(row.repository), timeout_s=_TIMEOUT_S)
     if row.kind is Kind.WORKTREE:
-        return await inspection.of_worktree(Path(row.path))
-    home = home_of(repository, row.change)
-    clone = read_record(home)
+        return await inspection.of_worktree(path)
+    clone = read_record(path.parent)
     if clone is None:
-        raise UsageError(f"the clone {row.path} is gone")
-    branches = Branches(repository.common_dir, timeout_s=_TIMEOUT_S)
+        raise UsageError(f"the clone {path} is gone")
+    branches = Branches(common, timeout_s=_TIMEOUT_S)
     try:
         with suppress(BranchMoved):  # its commits are then on no branch, which the inspection sees
-            await branches.deliver(row.change, workspace_of(home, clone, ""))
+            await branches.deliver(row.change, workspace_of(path.parent, clone, ""))
     except (CommandError, OSError) as error:
         return Loose(unknown=str(error))
     commit = await branches.commit_of(f"{FETCHED}{row.change}")
-    return await inspection.of_clone(home / clone.folder, home / "spool", commit, clone.object_format)
+    return await inspection.of_clone(path, path.parent / KEPT, commit, clone.object_format)
 
 
 def _repository(here: Path, *, required: bool) -> Repository | None:
@@ -137,6 +139,7 @@ def _worktrees(repository: Repository, root: Path) -> list[WorkspaceRow]:
                     path=one.path,
                     branch=one.branch or "",
                     repository=str(repository.main),
+                    common_dir=str(repository.common_dir),
                     status=status,
                 )
             )
@@ -157,6 +160,7 @@ def _clone_row(home: Path, clone: Clone, root: Path | None) -> WorkspaceRow:
         path=str(path),
         branch=clone.branch,
         repository=str(main),
+        common_dir=clone.repository,
         status=_status(root or main, clone.change, path),
     )
 

@@ -49,8 +49,8 @@ def list_all(as_json: bool, everywhere: bool) -> None:
 def remove(names: tuple[str, ...], yes: bool) -> int:
     """Remove workspaces; their branches stay.
 
-    CHANGE is a change, or the path of its workspace. Uncommitted files, and commits that are on no branch, are removed
-    only after you have agreed. Ignored folders count as disposable.
+    CHANGE is a change of this repository, or the path of any workspace. Uncommitted files, and commits that are on no
+    branch, are removed only after you have agreed. Ignored folders count as disposable.
     """
     rows = [find_workspace(name) for name in dict.fromkeys(names)]
     kept = [row for row in rows if not _removed(row, yes=yes)]

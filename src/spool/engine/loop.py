@@ -376,11 +376,15 @@ class Loop:
         if finish.status is Status.STOPPED:
             return finish
         try:
-            await self._ports.deliver()
+            delivered = await self._stop.obeyed(self._delivery())
         except CommandError as error:
             self._account.warn(error)
-            return undelivered(finish)
-        return finish
+            delivered = None
+        return finish if delivered else undelivered(finish)
+
+    async def _delivery(self) -> bool:
+        await self._ports.deliver()
+        return True
 
     async def _edited(self) -> bool:
         """Whether the tree may have been edited since the last run ended."""

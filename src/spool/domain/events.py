@@ -1,6 +1,7 @@
 """The events that a runner emits. All views are built from them."""
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
@@ -10,6 +11,7 @@ from spool.domain.loop import SCHEMA
 from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import Limits, Status
 
 
@@ -41,6 +43,8 @@ class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"
     max_iterations: int | None
     prompt: str
     """Path of the file with the exact prompt."""
+    boxes: Boxes | None = None
+    """The boxes of the change before the agent; None if they are unknown."""
 
 
 class AgentEvent(_Event, frozen=True, kw_only=True, tag="AgentEvent"):
@@ -118,6 +122,8 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
     title: str
     commit: str | None = None
     proof: Proof | None = None
+    evidence: str = ""
+    """What the gates found, in one line."""
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
@@ -152,12 +158,20 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
     reason: str
 
 
+class WaitEnded(_Event, frozen=True, kw_only=True, tag="WaitEnded"):
+    """A wait is over, or a stop ended it."""
+
+    seconds: float
+
+
 class Warned(_Event, frozen=True, kw_only=True, tag="Warning"):
     """A warning; the loop continues."""
 
     message: str
     hint: str = ""
     """The next step: a value of `errors.Hint`, or text."""
+    about: Literal["", "commit"] = ""
+    """`commit` if a commit of Spool's failed."""
 
 
 class StopRequested(_Event, frozen=True, kw_only=True, tag="StopRequested"):
@@ -215,6 +229,7 @@ Event = (
     | GateStarted
     | GateEnded
     | Waiting
+    | WaitEnded
     | Warned
     | StopRequested
     | Complete

@@ -288,6 +288,7 @@ class Loop:
                 run_iteration=place.run_iteration,
                 max_iterations=self._plan.limits.max_iterations,
                 prompt=self._ports.agents.prompt_path(place.iteration),
+                boxes=self._plan.boxes,
             )
         )
         return IterationRequest(
@@ -311,7 +312,7 @@ class Loop:
             commit = await self._stop.obeyed(self._ports.worktree.commit(message, leaving=memory.leavings))
             self._account.remember(msgspec.structs.replace(memory, uncommitted=""))
         except CommandError as error:
-            self._account.warn(error)
+            self._account.warn(error, about="commit")
             self._account.remember(after_failed_commit(memory, error))
             return None
         return commit
@@ -347,7 +348,7 @@ class Loop:
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
                 break
-        self._account.count_wait(clock.monotonic() - began)
+        self._account.count_wait(round(clock.monotonic() - began, 3))
         self._mark_is_old = True  # a person may have edited files meanwhile
 
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:

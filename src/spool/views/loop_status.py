@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from spool.app.loops import LoopReport
+from spool.domain.account.stories import outcome_of
 from spool.domain.criteria import Criterion
 from spool.domain.gates.values import Proof
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
@@ -204,7 +205,7 @@ def _row(record: IterationRecord) -> tuple[str, ...]:
     usage = record.usage
     return (
         str(record.iteration),
-        words.outcome(record),
+        outcome_of(record),
         words.duration(record.duration_s),
         "-" if record.exit_code is None else str(record.exit_code),
         _claimed(record),

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from spool.app.reach import loop_branch
 from spool.domain import events
+from spool.domain.account.stories import outcome_of
 from spool.domain.gates.values import Proof
 from spool.domain.loop import LoopSummary
 from spool.domain.state import IterationRecord
@@ -41,11 +42,6 @@ def moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def outcome(record: IterationRecord) -> str:
-    """Return how an iteration ended; a claim of completion that did not count is refused, not completed."""
-    return "refused" if record.rejected else str(record.outcome)
-
-
 def story(
     event: events.StoryProgress | events.StoryDone | events.Retrying | events.Reverted | events.TreeKept,
 ) -> str:
@@ -77,7 +73,7 @@ def story(
 
 def ended(record: IterationRecord) -> str:
     """Describe how an iteration ended."""
-    parts = [f"iteration {record.iteration}: {outcome(record)}", duration(record.duration_s)]
+    parts = [f"iteration {record.iteration}: {outcome_of(record)}", duration(record.duration_s)]
     if record.exit_code:
         parts.append(f"exit code {record.exit_code}")
     if record.changed_files is not None:

@@ -20,6 +20,19 @@ REFUSED = "refused"
 _FILES = 2_000
 
 
+_NO_TROUBLE = ("", OutcomeKind.COMPLETED, OutcomeKind.NO_PROMISE, OutcomeKind.RATE_LIMITED)
+
+
+def is_trouble(outcome: str) -> bool:
+    """Whether an attempt's outcome is bad news: an error, a refusal, the agent's FAILED."""
+    return outcome not in _NO_TROUBLE
+
+
+def outcome_of(record: IterationRecord) -> str:
+    """Return how an iteration ended; a claim of completion that a gate refused is refused, not completed."""
+    return REFUSED if record.rejected else str(record.outcome)
+
+
 class Mark(Enum):
     """The state of a story."""
 
@@ -89,7 +102,7 @@ class Attempt:
         self.run_id, self.story_id = record.run_id, record.story_id or WHOLE
         self.began_at = self.began_at or record.started_at
         self.ended_at = record.ended_at
-        self.outcome = REFUSED if rejected else str(record.outcome)
+        self.outcome = outcome_of(record)
         self.reason, self.note = rejected.why if rejected else record.reason, record.note
         self.seconds, self.gates_s, self.usage = record.duration_s, record.gates_s, record.usage
         self.changed_files = record.changed_files

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from spool.domain import events
+from spool.domain.account.stories import is_trouble, outcome_of
 from spool.domain.loop import DIED
 from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
@@ -15,6 +16,9 @@ from spool.domain.verdict import Status
 
 BASELINE = "baseline"
 """The purpose of a gate that runs before the first agent; no iteration counts its time."""
+
+_JUDGING = ("claim", "again")
+"""The purposes of gates whose red is bad news; on the old source, red is what proves."""
 
 
 class Activity(StrEnum):
@@ -120,7 +124,7 @@ class Timeline:
                 began_at=record.started_at,
                 ended_at=record.started_at + timedelta(seconds=record.duration_s),
                 label=f"iteration {record.iteration}",
-                good=not (record.as_outcome().is_error or record.rejected),
+                good=not is_trouble(outcome_of(record)),
             )
         )
 
@@ -131,8 +135,9 @@ class Timeline:
         if event.at is None:
             return
         start = began.at if began is not None and began.at else event.at - timedelta(seconds=event.duration_s)
+        good = event.green if event.purpose in _JUDGING else None
         self.stretches.append(
-            Stretch(activity=Activity.GATES, began_at=start, ended_at=event.at, label=event.gate, good=event.green)
+            Stretch(activity=Activity.GATES, began_at=start, ended_at=event.at, label=event.gate, good=good)
         )
 
     def _end_wait(self, event: events.Event) -> None:

@@ -26,7 +26,7 @@ from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
-from spool.domain.events import Event, IterationEnded, RunEnded, Warned
+from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
@@ -42,6 +42,7 @@ from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
+from spool.host.git.checkpoints.pace import paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
@@ -164,7 +165,8 @@ class _Run:
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
             keeper = asyncio.create_task(_keep(folder, stop))
             try:
-                return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
+                with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
+                    return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
                 keeper.cancel()
                 host.close()

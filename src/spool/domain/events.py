@@ -138,6 +138,8 @@ class GateStarted(_Event, frozen=True, kw_only=True, tag="GateStarted"):
     gate: str
     purpose: str
     """`baseline`, `claim`, `again`; `replay` of the old tests, `proof` on the old source, and their `control`."""
+    expected_s: float = 0.0
+    """How long it took the last time; 0 if that is unknown."""
 
 
 class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
@@ -148,6 +150,15 @@ class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
     green: bool
     duration_s: float = 0.0
     log: str = ""
+
+
+class Working(_Event, frozen=True, kw_only=True, tag="Working"):
+    """Spool itself is busy with a large tree; small ones emit nothing."""
+
+    step: Literal["checkpoint", "restore"]
+    share: float
+    """How much of it is done, from 0 to 1."""
+    files: int
 
 
 class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
@@ -228,6 +239,7 @@ Event = (
     | IterationEnded
     | GateStarted
     | GateEnded
+    | Working
     | Waiting
     | WaitEnded
     | Warned

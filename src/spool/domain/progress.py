@@ -45,6 +45,7 @@ class LoopProgress:
         self.error: events.Error | None = None
         self.waiting: events.Waiting | None = None
         self.checking: events.GateStarted | None = None
+        self.working: events.Working | None = None
         self.complete: events.Complete | None = None
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
@@ -128,10 +129,14 @@ class LoopProgress:
                 self._end_iteration(event.record)
             case events.Waiting():
                 self.waiting = event
+            case events.WaitEnded():
+                self.waiting = None
             case events.GateStarted():
                 self.checking = event
             case events.GateEnded():
                 self.checking = None
+            case events.Working():
+                self.working = event if event.share < 1 else None
             case events.Complete():
                 self.complete = event
                 if self._whole:
@@ -153,7 +158,7 @@ class LoopProgress:
         if self._heard_at is not None:  # a killed run ended with its last event
             self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
-        self.ended = self.error = self.waiting = self.checking = self.complete = None
+        self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is Mark.FAILED:
@@ -186,7 +191,8 @@ class LoopProgress:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
-        self.ended, self.ended_at, self.waiting, self.checking = event, event.at, None, None
+        self.ended, self.ended_at = event, event.at
+        self.waiting = self.checking = self.working = None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not Mark.DONE:
@@ -199,7 +205,8 @@ class LoopProgress:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at, self.waiting, self.checking = at or self._heard_at, None, None
+        self.ended_at = at or self._heard_at
+        self.waiting = self.checking = self.working = None
         for story in self.stories.values():
             if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:
                 record = self._interrupted(story.attempts[-1], self.ended_at)

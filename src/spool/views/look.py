@@ -51,6 +51,8 @@ class Sign(NamedTuple):
 
 
 DONE, RUNNING, WAITING, FAILED, UNSURE = "✓", "►", "·", "!", "~"
+PROMISE = "⚑"
+"""Stands for the tags of a promise that ends a message; whether it counts is said below it."""
 STATUSES = {
     Status.RUNNING: Sign(RUNNING, Role.RUNNING),
     Status.DONE: Sign(DONE, Role.GOOD),
@@ -87,5 +89,5 @@ FULL, EMPTY = "█", "░"
 
 def bar_text(share: float, width: int) -> tuple[str, str]:
     """Return the full and the empty part of a progress bar."""
-    filled = max(0, min(width, int(width * share)))
+    filled = max(0, min(width, int(round(width * share, 6))))
     return FULL * filled, EMPTY * (width - filled)

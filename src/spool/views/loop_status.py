@@ -17,11 +17,11 @@ from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.views import words
 from spool.views.continuing import continue_hint
+from spool.views.look import STATUSES
 from spool.views.receipt import receipt_lines
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
 
-_COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
 _DROPPED = ("cost", "tokens", "files", "commits", "at", "exit")
 """The columns of iterations to leave out on a narrow terminal, the first one first."""
 _STATUS = "Status    "
@@ -55,7 +55,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
     else:
         for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
             is_status = line.startswith(_STATUS)
-            say(line, colour=_COLOURS[loop.status] if is_status else None, word=str(loop.status))
+            say(line, colour=STATUSES[loop.status].role.colour if is_status else None, word=str(loop.status))
     if report.notes:
         say("Notes     context is set; every later prompt includes it until --clear-context")
     if report.recent and loop is not None and loop.door is not Door.WORKTREE:

@@ -188,6 +188,12 @@ def rests_on(said: Proof, evidence: str) -> str:
     return one_line(f"{said}: {evidence}", 400)
 
 
+def working(event: events.Working) -> str:
+    """Describe Spool's own work on a large tree."""
+    what = "saving the working tree" if event.step == "checkpoint" else "restoring the working tree"
+    return f"{what}, {counted(event.files, 'file')}"
+
+
 def waiting(event: events.Waiting) -> str:
     """Describe a wait."""
     return one_line(f"waiting {duration(event.seconds)}, until {clock(event.until)}: {event.reason}")

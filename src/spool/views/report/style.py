@@ -2,12 +2,12 @@
 
 from spool.views.look import ACTIVITIES, Role
 
-_PAGE = {"dark": ("#14171b", "#1b1f25", "#2c323a"), "light": ("#ffffff", "#f5f6f8", "#d9dde2")}
+PAGE = {"dark": ("#14171b", "#1b1f25", "#2c323a"), "light": ("#ffffff", "#f5f6f8", "#d9dde2")}
 """Ground, surface and line."""
 
 
 def _variables(theme: str) -> str:
-    ground, surface, line = _PAGE[theme]
+    ground, surface, line = PAGE[theme]
     colours = ";".join(f"--{role.name.lower()}:{getattr(role.value, theme)}" for role in Role)
     return f"--ground:{ground};--surface:{surface};--line:{line};{colours}"
 

@@ -23,6 +23,7 @@ from spool.app.build import (
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.gates import make_keeper, task_book
+from spool.app.notices import notices_of, report_killed
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -154,7 +155,7 @@ class _Run:
             isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
-        observers = [*observe(self._spec), *plugged_in(self._spec)]
+        observers = [*observe(self._spec), *notices_of(self._spec), *plugged_in(self._spec)]
         watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
 
         def emit(event: Event) -> None:
@@ -372,6 +373,7 @@ def _settle_killed(folder: StateFolder) -> None:
         known = this_machine().find(state.run_id) if state else None
         if state is None or known is None or known.reason != DIED:
             return
+        report_killed([known])
         this_machine().enter(
             msgspec.structs.replace(
                 summarized(state),

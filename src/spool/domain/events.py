@@ -33,6 +33,8 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     limits: Limits
     iteration: int
     """The number of iterations in earlier runs."""
+    usage: Usage = Usage()
+    """The usage of earlier runs."""
 
 
 class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):

@@ -110,6 +110,7 @@ class Loop:
                 model=self._agency.model,
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
+                usage=self._state.usage,
             )
         )
         for concern in self._spending.concerns(self._agency.harness, self._agency.price):

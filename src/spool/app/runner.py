@@ -26,6 +26,7 @@ from spool.app.gates import make_keeper, task_book
 from spool.app.notices import notices_of, report_killed
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
+from spool.app.telemetry import telemetry_of
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
@@ -155,7 +156,7 @@ class _Run:
             isolated=self._spec.settings.isolate_processes,
         )
         stop = Stop()
-        observers = [*observe(self._spec), *notices_of(self._spec), *plugged_in(self._spec)]
+        observers = [*observe(self._spec), *notices_of(self._spec), *telemetry_of(self._spec), *plugged_in(self._spec)]
         watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
 
         def emit(event: Event) -> None:

@@ -17,7 +17,7 @@ from spool.domain.verdict import Status
 BASELINE = "baseline"
 """The purpose of a gate that runs before the first agent; no iteration counts its time."""
 
-_JUDGING = ("claim", "again")
+JUDGING = ("claim", "again")
 """The purposes of gates whose red is bad news; on the old source, red is what proves."""
 
 
@@ -135,7 +135,7 @@ class Timeline:
         if event.at is None:
             return
         start = began.at if began is not None and began.at else event.at - timedelta(seconds=event.duration_s)
-        good = event.green if event.purpose in _JUDGING else None
+        good = event.green if event.purpose in JUDGING else None
         self.stretches.append(
             Stretch(activity=Activity.GATES, began_at=start, ended_at=event.at, label=event.gate, good=good)
         )

@@ -18,7 +18,14 @@ from spool.domain.verdict import Status
 __all__ = ["WHOLE", "Attempt", "LoopProgress", "Mark", "StoryView"]
 _CHARTED = 60
 _WARNINGS = 20
-_CONTEXT = (events.RunStarted, events.StoryProgress, events.CheckpointSaved, events.StoryDone)
+_CONTEXT = (
+    events.RunStarted,
+    events.StoryProgress,
+    events.CheckpointSaved,
+    events.StoryDone,
+    events.Complete,
+    events.RunEnded,
+)
 """The events from before the reported time that say where the loop stands."""
 
 
@@ -50,15 +57,16 @@ class LoopProgress:
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
         self.charted: deque[Attempt] = deque(maxlen=_CHARTED)
-        self._earlier_s = 0.0
-        self._heard_at: datetime | None = None
         self._listed: tuple[tuple[str, str, bool], ...] = ()
 
     def elapsed_s(self, now: datetime) -> float:
         """Return the loop's running time in seconds, including earlier runs."""
-        if self.started_at is None:
-            return 0.0
-        return self._earlier_s + max(0.0, ((self.ended_at or now) - self.started_at).total_seconds())
+        return self.timeline.elapsed_s(now, self._since)
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on events are counted; None for all of them."""
+        return self._since
 
     @property
     def usage(self) -> Usage:
@@ -95,12 +103,13 @@ class LoopProgress:
     def fold(self, event: events.Event) -> StoryView:
         """Apply one event and return its story."""
         if self._since is not None and event.at is not None and event.at < self._since:
+            if isinstance(event, events.RunStarted | events.RunEnded):
+                self.timeline.fold(event)
             if isinstance(event, _CONTEXT):
                 self._apply(event)
             return self._story()
         self.timeline.fold(event)
         self._apply(event)
-        self._heard_at = event.at or self._heard_at
         story = self._story()
         story.seen += 1
         return story
@@ -155,8 +164,6 @@ class LoopProgress:
     def _begin(self, event: events.RunStarted) -> None:
         self.harness, self.model = event.harness, event.model
         self.iteration = event.iteration
-        if self._heard_at is not None:  # a killed run ended with its last event
-            self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
         self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None
         self.stop_pending = False
@@ -205,7 +212,7 @@ class LoopProgress:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at = at or self._heard_at
+        self.ended_at = at or self.timeline.heard_at
         self.waiting = self.checking = self.working = None
         for story in self.stories.values():
             if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:

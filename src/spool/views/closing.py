@@ -3,9 +3,9 @@
 from spool.domain import events
 from spool.domain.progress import LoopProgress
 from spool.domain.text import counted
+from spool.views import words
 from spool.views.look import Role
 from spool.views.narration import Told, narrate
-from spool.views.report.words import commits_words, restore
 
 _LISTED = 3
 
@@ -30,10 +30,10 @@ class Closing:
         commits = tuple(name for story in stories for name in story.commits)
         failed = self._progress.timeline.commits_failed
         discarded = [one for story in stories for one in story.discarded]
-        lines = [f"{counted(len(commits), 'commit')}: {commits_words(commits).partition(' ')[2]}"] if commits else []
+        lines = [f"{counted(len(commits), 'commit')}: {words.commits(commits).partition(' ')[2]}"] if commits else []
         lines += [f"{counted(failed, 'commit')} failed"] if failed else []
         if discarded:
             older = f", {len(discarded) - _LISTED} of them older than these" if len(discarded) > _LISTED else ""
             lines.append(f"{counted(len(discarded), 'attempt')} discarded{older}; get one back with:")
-            lines += [f"  {restore(one.name)}" for one in discarded[-_LISTED:]]
+            lines += [f"  {words.restore(one.name)}" for one in discarded[-_LISTED:]]
         return lines

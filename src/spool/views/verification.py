@@ -11,6 +11,7 @@ from spool.domain.gates.values import GateResult, Proof
 from spool.domain.gates.verification import Release, Verification
 from spool.domain.text import counted, one_line
 from spool.views import words
+from spool.views.estimates import Estimate
 from spool.views.look import PROOFS, Role
 from spool.views.say import rewrite_line, say
 
@@ -27,11 +28,13 @@ class CheckLine:
         self._live = sys.stderr.isatty()
         self._doing = ""
         self._since = time.monotonic()
+        self._estimate = Estimate()
 
     def see(self, event: events.Event) -> None:
         """Note the gate that starts."""
         if isinstance(event, events.GateStarted) and not self._quiet:
             self._doing, self._since = words.checking(event), time.monotonic()
+            self._estimate = Estimate(expected_s=event.expected_s)
             if not self._live:
                 say(self._doing, err=True)
         self.tick()
@@ -39,7 +42,9 @@ class CheckLine:
     def tick(self) -> None:
         """Update the time."""
         if self._live and self._doing:
-            text = f"{self._doing}, {words.duration(time.monotonic() - self._since)}"
+            elapsed_s = time.monotonic() - self._since
+            bar = self._estimate.words(elapsed_s)
+            text = f"{f'{bar} · ' if bar else ''}{self._doing}, {words.duration(elapsed_s)}"
             rewrite_line(one_line(text, max(20, shutil.get_terminal_size().columns - 1)))
 
     def close(self) -> None:

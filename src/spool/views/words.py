@@ -1,5 +1,7 @@
 """Formats events and figures as text; all views use the same wording."""
 
+import shlex
+from collections.abc import Sequence
 from datetime import datetime
 
 from spool.app.reach import loop_branch
@@ -12,6 +14,7 @@ from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usa
 from spool.domain.text import clean, counted, one_line
 from spool.views.hints import worded
 
+_COMMITS = 5
 _LINES = 20
 _COLUMNS = 200
 """How much of a tool's output is shown: the end of a traceback says what went wrong."""
@@ -102,6 +105,18 @@ def changed(record: IterationRecord) -> str:
     if not count:
         return "no files changed"
     return f"{counted(count, 'file')} changed (+{record.insertions} -{record.deletions})"
+
+
+def commits(names: Sequence[str]) -> str:
+    """List commits, shortened: `commits 0826d60dd9, cbf4669879`."""
+    shown = ", ".join(clean(name[:10]) for name in names[:_COMMITS])
+    more = f" and {len(names) - _COMMITS} more" if len(names) > _COMMITS else ""
+    return f"{'commit' if len(names) == 1 else 'commits'} {shown}{more}"
+
+
+def restore(name: str) -> str:
+    """Return the command that brings discarded work back."""
+    return f"spool checkpoint restore {shlex.quote(one_line(name, 200))}"
 
 
 def spent(usage: Usage) -> list[str]:

@@ -167,3 +167,16 @@ def test_the_receipt_of_the_events_is_the_one_of_the_run() -> None:
         RunEnded(status=Status.STUCK, reason="", exit_code=4, receipt=receipt),
     ]
     assert account(events).receipt == receipt
+
+
+def test_a_run_that_began_before_the_reported_time_is_still_running() -> None:
+    found = account(half_way(), since_s=50.0)
+    assert (found.status, len(found.runs), found.began_at) == (Status.RUNNING, 1, START)
+    assert found.elapsed_s == 10.0 * len(half_way()) - 50.0
+
+
+def test_a_run_that_ended_before_the_reported_time_is_left_out() -> None:
+    events = [*half_way(), *stuck()]
+    found = account(events, since_s=10.0 * len(events))
+    assert (found.status, found.runs, found.began_at, found.elapsed_s) == (Status.STUCK, (), None, 0.0)
+    assert found.receipt.iterations == 0

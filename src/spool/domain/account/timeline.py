@@ -161,6 +161,19 @@ class Timeline:
                 Stretch(activity=Activity.WAIT, began_at=wait.at, ended_at=end, label=wait.reason, good=None)
             )
 
+    def runs_since(self, since: datetime | None) -> list[Run]:
+        """Return the runs that were active since then."""
+        return [run for run in self.runs if since is None or run.ended_at is None or run.ended_at >= since]
+
+    def elapsed_s(self, now: datetime, since: datetime | None = None) -> float:
+        """Return the time of the runs by the clock, in seconds; a running one is counted up to now."""
+        total = 0.0
+        for run in self.runs_since(since):
+            if run.began_at is not None:
+                began = max(run.began_at, since) if since else run.began_at
+                total += max(0.0, ((run.ended_at or now) - began).total_seconds())
+        return total
+
     def _end_run(self, event: events.RunEnded) -> None:
         if self.runs:
             run = self.runs[-1]

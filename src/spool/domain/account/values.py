@@ -90,8 +90,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 def account_of(progress: LoopProgress, now: datetime) -> Account:
     """Return the account of a loop so far."""
     timeline, ended = progress.timeline, progress.ended
-    runs = tuple(timeline.runs)
-    last = runs[-1] if runs else None
+    runs = tuple(timeline.runs_since(progress.since))
+    last = timeline.runs[-1] if timeline.runs else None
     stories = tuple(_story(story, now) for story in progress.shown.values())
     attempts = sorted((one for story in progress.stories.values() for one in story.attempts), key=_number)
     complete = progress.complete
@@ -103,7 +103,7 @@ def account_of(progress: LoopProgress, now: datetime) -> Account:
         evidence=complete.evidence if complete else "",
         kept=progress.error.kept if progress.error and ended else "",
         began_at=runs[0].began_at if runs else None,
-        ended_at=last.ended_at if last else None,
+        ended_at=runs[-1].ended_at if runs else None,
         elapsed_s=round(progress.elapsed_s(now), 3),
         stories=stories,
         attempts=tuple(attempts),

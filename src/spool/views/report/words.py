@@ -9,14 +9,13 @@ from spool.app.reporting import Report, Reported
 from spool.domain.account.stories import WHOLE, Attempt, Standing, is_trouble
 from spool.domain.account.values import Account, StoryAccount
 from spool.domain.loop import Door
-from spool.domain.text import clean, counted, one_line
+from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.views import words
 from spool.views.continuing import continue_command
 from spool.views.look import STANDINGS, Role
 from spool.views.receipt import cost_words, time_words, token_words
 
-_COMMITS = 5
 _FAILED = 5
 _REVERTED = "reverted; get it back with: "
 
@@ -108,7 +107,7 @@ def _notes(story: StoryAccount, tried: list[Attempt], *, kept: bool) -> Iterator
     if story.standing in (Standing.PROVED, Standing.UNBROKEN, Standing.WORD):
         yield one_line(story.evidence, 400) or "nothing was checked"
     if story.commits:
-        yield commits_words(story.commits)
+        yield words.commits(story.commits)
     failed = [one for one in tried if is_trouble(one.outcome) or (one.outcome and story.standing is Standing.FAILED)]
     if len(failed) > _FAILED:
         yield f"{len(failed) - _FAILED} earlier attempts failed as well"
@@ -116,26 +115,14 @@ def _notes(story: StoryAccount, tried: list[Attempt], *, kept: bool) -> Iterator
         why = f", {one.reason}" if one.reason else ""
         yield one_line(f"iteration {one.iteration}: {one.outcome}{why}", 400)
         if one.discarded:
-            yield f"{_REVERTED}{restore(one.discarded)}"
+            yield f"{_REVERTED}{words.restore(one.discarded)}"
     if kept:
         yield "its last attempt is in the working tree"
-
-
-def commits_words(commits: tuple[str, ...]) -> str:
-    """List commits, shortened."""
-    shown = ", ".join(clean(name[:10]) for name in commits[:_COMMITS])
-    more = f" and {len(commits) - _COMMITS} more" if len(commits) > _COMMITS else ""
-    return f"{'commit' if len(commits) == 1 else 'commits'} {shown}{more}"
 
 
 def split_command(note: str) -> tuple[str, str]:
     """Return a note and the command at its end, if it has one."""
     return (_REVERTED.rstrip(), note.removeprefix(_REVERTED)) if note.startswith(_REVERTED) else (note, "")
-
-
-def restore(name: str) -> str:
-    """Return the command that brings discarded work back."""
-    return f"spool checkpoint restore {shlex.quote(one_line(name, 200))}"
 
 
 def figures(account: Account) -> list[tuple[str, str]]:
@@ -150,7 +137,7 @@ def figures(account: Account) -> list[tuple[str, str]]:
     if account.boxes:
         first, last = account.boxes[0], account.boxes[-1]
         found.append(("Boxes", f"{last.done} of {last.total} ticked, {first.done} at the start"))
-    found.append(("Commits", commits_words(account.commits).partition(" ")[2] if account.commits else "none"))
+    found.append(("Commits", words.commits(account.commits).partition(" ")[2] if account.commits else "none"))
     found += [("Failed commit", one_line(message, 200)) for message in account.failed_commits]
     if account.reverts:
         found.append(("Reverts", f"{account.reverts}, {counted(len(account.discarded), 'attempt')} kept"))
@@ -190,7 +177,7 @@ def steps(reported: Reported) -> list[Step]:
         found.append(Step("Review with", shlex.join([*git, "log", "-p", "--reverse", span])))
     if not account.commits or account.kept:
         found.append(Step("Review with" if not found else "and", shlex.join([*git, "diff", "HEAD"])))
-    found += [Step("Get back with", restore(one.name)) for one in account.discarded]
+    found += [Step("Get back with", words.restore(one.name)) for one in account.discarded]
     if account.status is Status.DONE:
         found += _landing(reported, git)
     elif account.status is not Status.RUNNING and reported.again:

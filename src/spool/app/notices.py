@@ -76,7 +76,7 @@ def _wants(settings: Settings) -> bool:
 
 
 def deliver(notice: Notice, settings: Settings, root: str) -> subprocess.Popen[bytes] | None:
-    """Start the delivery of a notice and return at once."""
+    """Start the delivery of a notice and return at once; None if nobody wants it, or no process can be started."""
     if not _wants(settings):
         return None
     delivery = Delivery(
@@ -86,13 +86,16 @@ def deliver(notice: Notice, settings: Settings, root: str) -> subprocess.Popen[b
         webhook=settings.webhook,
         desktop="desktop" in settings.notify,
     )
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "spool.app.delivering"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "spool.app.delivering"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
     assert process.stdin is not None  # noqa: S101 - it is a pipe
     with suppress(BrokenPipeError), process.stdin:
         process.stdin.write(msgspec.json.encode(delivery))  # a few kilobytes, which a pipe takes at once

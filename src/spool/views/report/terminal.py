@@ -77,7 +77,7 @@ def _stories(rows: list[StoryRow], width: int) -> Iterator[_Line]:
         for name, column in columns.items():
             size = max(map(len, column))
             cells.append(f"{column[place]:<{size}}" if name == "standing" else f"{column[place]:>{size}}")
-        yield "  ".join(cells).rstrip(), row.role, row.standing
+        yield "  ".join(cells).rstrip(), row.role, row.sign
         for note in row.notes:
             words, command = report_words.split_command(note)
             if command and len(note) + 4 > width:  # a command stays in one piece

@@ -17,6 +17,7 @@ from spool.views.look import STANDINGS, Role
 from spool.views.receipt import cost_words, time_words, token_words
 
 _FAILED = 5
+_RESTORED = 3
 _REVERTED = "reverted; get it back with: "
 
 
@@ -138,7 +139,8 @@ def figures(account: Account) -> list[tuple[str, str]]:
         first, last = account.boxes[0], account.boxes[-1]
         found.append(("Boxes", f"{last.done} of {last.total} ticked, {first.done} at the start"))
     found.append(("Commits", words.commits(account.commits).partition(" ")[2] if account.commits else "none"))
-    found += [("Failed commit", one_line(message, 200)) for message in account.failed_commits]
+    if failed := account.failed_commits:
+        found.append(("Failed commits", one_line(f"{len(failed)}, the last: {failed[-1]}", 300)))
     if account.reverts:
         found.append(("Reverts", f"{account.reverts}, {counted(len(account.discarded), 'attempt')} kept"))
     if account.waits:
@@ -177,7 +179,9 @@ def steps(reported: Reported) -> list[Step]:
         found.append(Step("Review with", shlex.join([*git, "log", "-p", "--reverse", span])))
     if not account.commits or account.kept:
         found.append(Step("Review with" if not found else "and", shlex.join([*git, "diff", "HEAD"])))
-    found += [Step("Get back with", words.restore(one.name)) for one in account.discarded]
+    found += [Step("Get back with", words.restore(one.name)) for one in account.discarded[-_RESTORED:]]
+    if len(account.discarded) > _RESTORED:
+        found.append(Step("or one of the others", "spool checkpoint list"))
     if account.status is Status.DONE:
         found += _landing(reported, git)
     elif account.status is not Status.RUNNING and reported.again:

@@ -14,6 +14,7 @@ import msgspec
 from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import ask_to_stop
+from spool.app.diffs import Diff, FileChange, diff_between
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
 from spool.app.resuming import Edited, find_edits
@@ -29,9 +30,8 @@ from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
 from spool.host.git.checkpoints.checkpoints import Checkpoints
-from spool.host.git.difference import FileChange, compare, copy_out
+from spool.host.git.difference import copy_out
 from spool.host.git.repository import NoRepository, find_repository
-from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.feed import Feed, Placed
 from spool.host.state.store import StateFolder
@@ -52,13 +52,6 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     stories: StoryList = StoryList()
     notice: str = ""
     """Why the loop cannot start, or what an earlier run left."""
-
-
-class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes since a checkpoint."""
-
-    files: tuple[FileChange, ...] = ()
-    note: str = ""
 
 
 class Client:
@@ -204,11 +197,7 @@ class Client:
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
-        timeout_s = self.settings.command_timeout
-        repository = await open_workspace(Path(loop.root), loop.workspace, timeout_s=timeout_s)
-        if isinstance(repository, NoRepository):
-            return Diff(note=f"no diff available: {repository.why}")
-        return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))
+        return await diff_between(loop, tree, until, timeout_s=self.settings.command_timeout)
 
     async def add_context(self, loop: LoopSummary, text: str) -> None:
         """Add a note that every later iteration reads."""

@@ -44,7 +44,7 @@ class LoopReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def running() -> list[LoopSummary]:
     """Return the loops running on this machine, of all projects and commands."""
-    return [loop for loop in map(_refreshed, this_machine().running()) if loop.running]
+    return [loop for loop in map(_refreshed, filter(_is_running, _runs())) if loop.running]
 
 
 def with_runner() -> list[LoopSummary]:
@@ -54,7 +54,21 @@ def with_runner() -> list[LoopSummary]:
 
 def known() -> list[LoopSummary]:
     """Return all registered runs, oldest first."""
-    return list(map(_refreshed, this_machine().runs()))
+    return list(map(_refreshed, _runs()))
+
+
+def _is_running(loop: LoopSummary) -> bool:
+    return loop.running
+
+
+def _runs() -> list[LoopSummary]:
+    """Return all registered runs as registered; whoever lists them reports a runner that was killed, once."""
+    runs = this_machine().runs()
+    if dead := [loop for loop in runs if loop.reason == DIED]:
+        from spool.app.notices import report_killed  # only after a kill
+
+        report_killed(dead)
+    return runs
 
 
 def find_loop(name: str, reach: Reach) -> LoopSummary:

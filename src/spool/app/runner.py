@@ -24,11 +24,13 @@ from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
 from spool.app.gates import make_keeper, task_book
+from spool.app.notices import notices_of
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
+from spool.app.telemetry import telemetry_of
 from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
-from spool.domain.events import Event, IterationEnded, RunEnded, Warned
+from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
 from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
@@ -44,6 +46,7 @@ from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
+from spool.host.git.checkpoints.pace import paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.git.workspaces.opening import open_workspace
@@ -167,7 +170,7 @@ class _Run:
             enclosure=self._enclosure,
         )
         stop = Stop()
-        observers = [*observe(self._spec), *plugged_in(self._spec)]
+        observers = [*observe(self._spec), *notices_of(self._spec), *telemetry_of(self._spec), *plugged_in(self._spec)]
         watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
 
         def emit(event: Event) -> None:
@@ -178,7 +181,8 @@ class _Run:
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
             keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
-                return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
+                with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
+                    return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
                 keeper.cancel()
                 host.close()

@@ -24,6 +24,7 @@ _COMMANDS = {
     "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a running loop."),
     "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),
+    "report": ("spool.cli.report:report", "Report what loops did: verdicts, evidence, time, cost, and what is next."),
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from spool.domain.tasks import Task, TaskList, parse_tasks
+from spool.domain.tasks import Boxes, Task, TaskList, parse_tasks
 
 _NUMBERED = re.compile(r"(\d+)[.)]?\s+(.*)")
 _TASK_ID = re.compile(r"(\d+(?:\.\d+)+)[.):]?\s+(.*)")
@@ -62,6 +62,12 @@ class StoryList(msgspec.Struct, frozen=True):
     def completed(self) -> int:
         """The number of complete stories."""
         return sum(story.complete for story in self.stories)
+
+    @property
+    def boxes(self) -> Boxes:
+        """The count of all their boxes."""
+        marks = [task.done for story in self.stories for task in story.tasks]
+        return Boxes(done=sum(marks), total=len(marks))
 
     @property
     def next(self) -> Story | None:

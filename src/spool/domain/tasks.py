@@ -38,6 +38,13 @@ class Task(msgspec.Struct, frozen=True):
         return self.mark == " "
 
 
+class Boxes(msgspec.Struct, frozen=True, kw_only=True):
+    """How many boxes of a change are ticked."""
+
+    done: int
+    total: int
+
+
 class TaskList(msgspec.Struct, frozen=True):
     """The boxes of one tasks.md, in order."""
 
@@ -54,6 +61,11 @@ class TaskList(msgspec.Struct, frozen=True):
     def done_count(self) -> int:
         """The number of ticked boxes."""
         return sum(task.done for task in self.tasks)
+
+    @property
+    def boxes(self) -> Boxes:
+        """The count of its boxes."""
+        return Boxes(done=self.done_count, total=len(self.tasks))
 
     @property
     def complete(self) -> bool:

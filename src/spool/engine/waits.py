@@ -55,4 +55,4 @@ class Waits:
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _SLICE_S))):
                 break
-        self._account.count_wait(clock.monotonic() - began)
+        self._account.count_wait(round(clock.monotonic() - began, 3))

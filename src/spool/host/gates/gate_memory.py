@@ -34,8 +34,18 @@ class GateMemory:
         if not tree:
             return
         make_folder(self._folder)
+        self._took(gate).write_text(f"{run.duration_s:.3f}", "ascii")
         replace_file(self._path(gate, tree), exactly(run))
         keep_newest(self._folder, "run-*.json", _RUNS_KEPT)
+
+    def expected_s(self, gate: GateSpec) -> float:
+        """Return how long a gate took the last time; 0 if that is unknown."""
+        with suppress(OSError, ValueError):
+            return max(0.0, float(self._took(gate).read_text("ascii")))
+        return 0.0
+
+    def _took(self, gate: GateSpec) -> Path:
+        return self._folder / f"took-{hashlib.sha256(msgspec.json.encode(gate)).hexdigest()[:24]}"
 
     def note_ignored(self, tree: str, names: dict[str, str]) -> None:
         """Remember the ignored files beside a tree."""

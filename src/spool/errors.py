@@ -26,6 +26,7 @@ class Hint(StrEnum):
     ADD_GATE = "add_gate"
     NAME_CHANGE = "name_change"
     TRUST = "trust"
+    TICK = "tick"
     CLAUDE_AS_ROOT = "claude_as_root"
 
 

@@ -17,6 +17,7 @@ from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import note_stop
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
+from spool.app.plan_files import with_noted
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
@@ -101,7 +102,7 @@ class Client:
         """Return the exact prompt of the next story."""
         async with self._project_at_start(change, settings) as project:
             source = ChangeStories(project, change, timeout_s=settings.command_timeout)
-            story = (await source.stories()).next
+            story = with_noted(self._project.root, change, await source.stories()).next
             if story is None:
                 return ""
             texts = await source.prompt_parts()
@@ -134,7 +135,8 @@ class Client:
             return
         inside = self._project.root.relative_to(repository.top)
         with TemporaryDirectory(prefix="spool-preview-") as folder:
-            places = (str(inside / name) for name in (".spool", "openspec"))
+            own = (str(path.relative_to(self._project.root)) for path in self._project.paths_of(change))
+            places = (str(inside / name) for name in (".spool", "openspec", *own))
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
             yield Project(Path(folder).resolve() / inside)
 
@@ -192,7 +194,8 @@ class Client:
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
         project = Project(Path(loop.root))
-        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        read = await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        return with_noted(project.root, loop.change, read)
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
@@ -240,13 +243,13 @@ class Client:
             proposal=read.proposal,
             tasks=read.tasks or "",
             scenarios=tuple(read_scenarios(self._project.root / read.directory)),
-            stories=parse_stories(read.tasks or ""),
+            stories=with_noted(self._project.root, change, parse_stories(read.tasks or "")),
             notice=self._notice(change),
         )
 
     def _notice(self, change: str) -> str:
         try:
-            stories = read_stories(self._project, change)
+            stories = with_noted(self._project.root, change, read_stories(self._project, change))
             state = self._folder(change).load()
         except SpoolError as error:
             return error.advice

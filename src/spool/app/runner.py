@@ -22,7 +22,7 @@ from spool.app.build import (
 )
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
-from spool.app.gates import make_keeper, task_book
+from spool.app.gates import forget_boxes, make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.domain.change import Change
@@ -41,7 +41,6 @@ from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
-from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
@@ -235,7 +234,7 @@ class _Run:
         _settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
-            GateMemory(self._spec.folder).start_fresh()
+            forget_boxes(self._spec)
         try:
             earlier = folder.load()
         except UnreadableState as error:
@@ -304,6 +303,7 @@ class _Run:
             "SPOOL_RUN_ID": self._spec.run_id,
             "SPOOL_CHANGE": self._spec.change,
             "SPOOL_CHANGE_DIR": str(Path(self._spec.root) / self._change.directory),
+            "SPOOL_TASK_FILE": str(Path(self._spec.root) / self._change.task_file),
         }
 
 

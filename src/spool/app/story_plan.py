@@ -36,7 +36,7 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         learnings=learnings_of(spec.root, parts.folder),
         answer=OnResume(spec.on_resume) if spec.on_resume else None,
         fresh=spec.fresh,
-        own_folders=own_folders(spec.root, parts.repository, parts.change.directory),
+        own_folders=own_folders(spec.root, parts.repository, parts.change.own),
     )
     world = StoryWorld(
         source=ChangeStories(

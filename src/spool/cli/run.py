@@ -18,6 +18,7 @@ _limits = option("Completion and limits")
 _run = option("Run")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
+    'spool run PLAN.md --verify "make test"',
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
     "spool run add-auth --status",
@@ -31,8 +32,8 @@ _EXAMPLES = (
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
     "5 done but commits failed, 130 interrupted.",
 )
-@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
+@click.argument("change_id", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
+@shared.together(shared.TARGET_OPTIONS, (shared.TICK_OPTION,), shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
@@ -47,6 +48,8 @@ _EXAMPLES = (
 def run(change_id: str | None, **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
+    An argument that names a Markdown file is a plan: its headings are the stories, its list items the tasks.
+
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
     """
     shared.refuse_contradictions(given)
@@ -60,6 +63,7 @@ def run(change_id: str | None, **given: Any) -> int:
     from spool.cli.starting import start
     from spool.cli.trust import settings_to_start
 
+    shared.prepare(project, found, given)
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
     answer = given["on_resume"] or ""
     if not answer and not given["fresh"] and shared.may_prompt(given):

@@ -5,6 +5,7 @@ import sys
 import click
 import msgspec
 
+from spool.app.plan_files import with_noted
 from spool.cli.target import complete_change, pick_change
 from spool.domain.story import Story
 from spool.domain.text import one_line
@@ -20,7 +21,7 @@ _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change and which are done."""
     project, change_id = pick_change(change, None, interactive=sys.stdin.isatty(), named_by="CHANGE", only_one=True)
-    found = read_stories(project, change_id)
+    found = with_noted(project.root, change_id, read_stories(project, change_id))
     upcoming = found.next
     if as_json:
         shown = {

@@ -11,7 +11,7 @@ import click
 
 from spool.cli.options import GroupedCommand
 from spool.cli.run import run
-from spool.cli.target import complete_change
+from spool.cli.target import complete_change, pick_change
 from spool.cli.trust import settings_to_start
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
@@ -45,8 +45,10 @@ def show(query: str | None, given: Mapping[str, Any]) -> int:
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError("the screen needs a terminal", hint="without one, use: spool run CHANGE")
-    project = find_project(Path.cwd())
-    change = project.resolve(query) if query is not None else None
+    if query is not None:
+        project, change = pick_change(query, None, interactive=False)
+    else:
+        project, change = find_project(Path.cwd()), None
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
     settings = settings_to_start(project.root, flags, ask=True).settings
     registry.find(settings.harness, settings.harnesses)  # refuse a wrong name now, not after R

@@ -80,7 +80,7 @@ def test_plain_items_are_left_alone_and_spool_keeps_what_is_done(empty: Scratch)
     empty.script([{"write": "form.txt", "text": "x"}, COMPLETE], [{"promise": "FAILED: no"}])
     first = empty.spool("run", "PLAN.md", "--harness", "scripted", "--max-retries", "0")
     assert first.returncode == 1
-    assert "The plan has no boxes" in first.stderr
+    assert "Items without a box" in first.stderr
     assert path.read_text() == PLAIN
     shown = json.loads(empty.spool("stories", "PLAN.md", "--json").stdout)
     assert [story["complete"] for story in shown["stories"]] == [True, False]

@@ -198,7 +198,7 @@ def prepare(project: "Project", change: str, given: Mapping[str, Any]) -> None:
     from spool.views.say import say
 
     if prepare_plan(project, change, tick=given["tick"]) and not given["as_json"]:
-        say("The plan has no boxes: Spool keeps what is done in its state. --tick adds boxes to the file.", err=True)
+        say("Items without a box: Spool keeps what is done in its state. --tick adds boxes to the file.", err=True)
 
 
 def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: Mapping[str, Any]) -> "LoopSpec":

@@ -4,12 +4,14 @@ No line here holds the promise and nothing else, and each sentence that names it
 that prints its prompt back has promised nothing, even where its output cannot be told from an echo.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from spool.domain.change import Change
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.story import Story
-from spool.domain.tasks import TaskList, parse_tasks
+from spool.domain.story import Story, StoryTask
+from spool.domain.tasks import Task, TaskList, parse_tasks
 from spool.domain.text import quoted
 
 CHECKS_HEADING = "## How it is checked"
@@ -90,15 +92,19 @@ def build_story_prompt(parts: StoryPrompt) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
+def _has_no_box(tasks: Sequence[Task | StoryTask]) -> bool:
+    return bool(tasks) and all(task.boxless for task in tasks)
+
+
 def _when_done(story: Story) -> str:
-    boxes = "" if story.boxless else ", its boxes are ticked"
+    boxes = "" if _has_no_box(story.open) else ", its boxes are ticked"
     return f"this story is complete{boxes} and its checks pass"
 
 
 def _how_to_report(parts: StoryPrompt) -> str:
     """Return the rule for reporting progress: by boxes, or by the promise alone where there are none."""
     where = parts.change.task_file
-    if parts.story.boxless:
+    if _has_no_box(parts.story.open):
         return f"- The items of `{where}` have no boxes: leave that file as it is. Your promise reports the story."
     other = "In a table, set its status to `done`." if parts.change.plan_file else _FIELDS_RULE
     return f"- When a task is done and checked, tick its box in `{where}`: `- [ ]` becomes `- [x]`. {other}"
@@ -248,7 +254,7 @@ def _tasks_section(change: Change) -> str:
     where = f"The task list is `{change.task_file}`."
     if not tasks.tasks:
         return _section("## Tasks", f"{where}\n\n{change.tasks.strip()}" if change.tasks.strip() else "")
-    if any(task.boxless for task in tasks.tasks):
+    if _has_no_box(tasks.open):
         done = "Its items have no boxes: leave that file as it is, and look at the tree to see what is done."
         return _section("## Tasks", f"{where} {done}\n\n{_listed(tasks)}")
     done = f"{tasks.done_count} of {len(tasks.tasks)} boxes are ticked."

@@ -1,79 +1,108 @@
 """Decides which items of a plan are tasks, and into which stories they fall.
 
-Where a plan has boxes, they are the tasks. Otherwise the outermost list items are, without those of sections that give
-background. A struck item alone does not make a plan one with boxes.
+Where a plan has boxes, they are the tasks, with the plain items beside them and in sections of the same series. In a
+plan without boxes the outermost list items are, but for sections that give background.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 
-from spool.domain.plan_file.headings import announces_work, is_background, is_label
+from spool.domain.plan_file.headings import (
+    adds_work,
+    announces_work,
+    describes,
+    is_background,
+    is_check_label,
+    is_done,
+    is_legend,
+    is_task_label,
+    series_of,
+)
 from spool.domain.plan_file.reading import read_sections
 from spool.domain.plan_file.values import PlanItem, PlanSection, PlanStory, PlanTask
 from spool.domain.tasks import BOXLESS
 
+_LABEL_WORDS = 2
+_Found = tuple[str, PlanItem]
+"""The group that an item is in, inside of its section, and the item."""
+
 
 def parse_plan(text: str) -> tuple[str, tuple[PlanStory, ...]]:
-    """Return the title of a plan, which may be empty, and its stories in order; none if it has no list."""
-    title, sections = read_sections(text)
-    sections = list(_without_labels(sections))
-    if any(_has_box(item) for section in sections for item in section.items):
-        grouped = [pair for section in sections for pair in _boxed(section.items, _key(section))]
+    """Return the title of a plan, which may be empty, and its stories in order; none if it has no list of tasks."""
+    title, found = read_sections(text)
+    sections = _with_labels(section for section in found if not is_legend(section.title))
+    if any(_has_box(item) for section in sections for item in (*section.items, *section.checks)):
+        tasks = [(section, list(_in_boxed_plan(section, sections))) for section in sections]
+    elif any(describes(section.title) for section in found):
+        tasks = []
     else:
-        grouped = list(_plain(sections))
-    return title, _stories(grouped)
+        tasks = [(section, list(_in_plain_section(section))) for section in _chosen(sections)]
+    return title, tuple(story for section, items in tasks for story in _stories(section, items))
 
 
-_Key = tuple[str, ...]
-"""The headings around a task, outermost first, the story's own last."""
-
-
-def _key(section: PlanSection) -> _Key:
-    return (*section.above, section.title)
-
-
-def _without_labels(sections: Iterable[PlanSection]) -> Iterator[PlanSection]:
-    """Merge `**Acceptance criteria**` and the like into the story that they stand in."""
-    last: PlanSection | None = None
+def _with_labels(sections: Iterable[PlanSection]) -> list[PlanSection]:
+    """Move `### Tasks`, `**Acceptance criteria**` and the like into the story that they stand in."""
+    found: list[PlanSection] = []
     for section in sections:
-        if section.label and last is not None and is_label(section.title):
-            last.items += section.items
-            continue
-        last = last if section.label else section
-        yield section
+        story = _story_around(section, found)
+        if story is not None and is_task_label(section.title):
+            story.items += section.items
+        elif story is not None and is_check_label(section.title):
+            story.checks += section.items
+        else:
+            found.append(section)
+    return found
+
+
+def _story_around(section: PlanSection, earlier: list[PlanSection]) -> PlanSection | None:
+    around = (one for one in reversed(earlier) if section.bold or one.level < section.level)
+    story = next(around, None)
+    return story if story is not None and story.level > 0 else None
 
 
 def _has_box(item: PlanItem) -> bool:
-    return (item.mark is not None and item.mark != "-") or any(map(_has_box, item.children))
+    return (item.mark is not None and not item.struck) or any(map(_has_box, item.children))
 
 
-def _boxed(items: Iterable[PlanItem], key: _Key) -> Iterator[tuple[_Key, PlanTask]]:
-    """Yield every box; an item without one, around some, is the heading of those."""
-    for item in items:
-        inside = (*key, item.group) if item.group else key
-        if item.mark is not None and item.text:
-            yield inside, _task(item)
-        elif item.mark is None and any(map(_has_box, item.children)):
-            inside = (*key, _heading(item.text))
-        yield from _boxed(item.children, inside)
-
-
-def _plain(sections: list[PlanSection]) -> Iterator[tuple[_Key, PlanTask]]:
-    chosen = _chosen([section for section in sections if section.items])
-    outline = len(chosen) == 1 and all(item.children for item in chosen[0].items)
-    for section in chosen:
+def _in_boxed_plan(section: PlanSection, sections: list[PlanSection]) -> Iterator[_Found]:
+    """Yield the boxes of a section, and plain items where they are clearly meant."""
+    if any(map(_has_box, section.items)):
+        outline = section.level == 0 and all(item.mark is None and _has_box(item) for item in section.items)
+        blocks = {item.block for item in section.items if item.mark is not None}
         for item in section.items:
-            if outline:
-                inside = (*_key(section), _heading(item.text))
-                yield from ((inside, _task(child)) for child in item.children if child.text)
-            elif item.text:
-                yield ((*_key(section), item.group) if item.group else _key(section)), _task(item)
+            if item.mark is not None or _has_box(item):
+                yield from _boxes(item, item.text if outline else item.group)
+            elif item.block in blocks:
+                yield item.group, item
+    elif any(map(_has_box, section.checks)):
+        yield from (pair for item in section.checks for pair in _boxes(item, ""))
+    elif not _any_heading(section, is_background) and _continues(section, sections):
+        yield from _in_plain_section(section)
+
+
+def _boxes(item: PlanItem, group: str) -> Iterator[_Found]:
+    if item.mark is not None and item.text:
+        yield group, item
+    for child in item.children:
+        yield from _boxes(child, group)
+
+
+def _continues(section: PlanSection, sections: list[PlanSection]) -> bool:
+    """Whether a section without boxes belongs to those with some: one of their series, or steps right after them."""
+    boxed = [one for one in sections if any(map(_has_box, (*one.items, *one.checks)))]
+    series = {series_of(name) for one in boxed for name in (*one.above, one.title)} - {""}
+    if _any_heading(section, adds_work) or series_of(section.title) in series:
+        return True
+    at = next(number for number, one in enumerate(sections) if one is section)
+    before = sections[at - 1] if at else section
+    return before in boxed and before.above == section.above and all(item.ordered for item in section.items)
 
 
 def _chosen(sections: list[PlanSection]) -> list[PlanSection]:
     """Return the sections whose items are tasks: those that say so, else all but the background."""
-    if work := [section for section in sections if _any_heading(section, announces_work)]:
-        return work
-    return [section for section in sections if not _any_heading(section, is_background)]
+    filled = [section for section in sections if section.items or section.checks]
+    if any(_any_heading(section, announces_work) for section in filled):
+        return [section for section in filled if _any_heading(section, adds_work)]
+    return [section for section in filled if not _any_heading(section, is_background)]
 
 
 def _any_heading(section: PlanSection, test: Callable[[str], bool]) -> bool:
@@ -82,31 +111,30 @@ def _any_heading(section: PlanSection, test: Callable[[str], bool]) -> bool:
     return any(map(test, names))
 
 
-def _task(item: PlanItem) -> PlanTask:
-    return PlanTask(item.text, BOXLESS if item.mark is None else item.mark, item.line, item.in_table)
+def _in_plain_section(section: PlanSection) -> Iterator[_Found]:
+    """Yield the outermost items; those that only lead others, like `Before:`, give way to them."""
+    items = section.items or section.checks
+    outline = section.level == 0 and all(item.children for item in items)
+    for item in items:
+        if outline:
+            yield from ((item.text, child) for child in item.children if child.text)
+        elif item.children and item.text.endswith(":") and len(item.text.split()) <= _LABEL_WORDS:
+            yield from ((item.group, child) for child in item.children if child.text)
+        elif item.text:
+            yield item.group, item
 
 
-def _heading(text: str) -> str:
-    return " ".join(text.split()).strip("*_").rstrip(":").strip()
+def _stories(section: PlanSection, items: list[_Found]) -> Iterator[PlanStory]:
+    """Yield the story of a section; one for each group if its items name groups."""
+    finished = _any_heading(section, is_done)
+    groups: dict[str, list[PlanTask]] = {}
+    for group, item in items:
+        groups.setdefault(group, []).append(_task(item, finished=finished))
+    around = section.above[-1] if section.above else ""
+    for group, tasks in groups.items():
+        yield PlanStory(group.strip("*_: ") or section.title, tuple(tasks), section.title if group else around)
 
 
-def _stories(grouped: list[tuple[_Key, PlanTask]]) -> tuple[PlanStory, ...]:
-    """Return the tasks by their headings; equal headings are told apart by the one around them."""
-    groups: dict[_Key, list[PlanTask]] = {}
-    for key, task in grouped:
-        groups.setdefault(key, []).append(task)
-    own = [key[-1] for key in groups]
-    taken: set[str] = set()
-    found = []
-    for key, tasks in groups.items():
-        title = key[-1] if own.count(key[-1]) == 1 or len(key) < 2 else f"{key[-2]}: {key[-1]}"
-        found.append(PlanStory(_unique(title, taken), tuple(tasks)))
-    return tuple(found)
-
-
-def _unique(title: str, taken: set[str]) -> str:
-    found, number = title, 2
-    while found in taken:
-        found, number = f"{title} ({number})", number + 1
-    taken.add(found)
-    return found
+def _task(item: PlanItem, *, finished: bool) -> PlanTask:
+    mark = item.mark if item.mark is not None else "x" if finished else BOXLESS
+    return PlanTask(item.text, mark, item.line, item.in_table)

@@ -2,9 +2,11 @@
 
 import re
 
-_BOX = re.compile(r"\[(.?)\](?=\s|$|\|)\s*")
+_BOX = re.compile(r"\[(.?)\]\*?(?=\s|$|\|)\s*")
 _MARKS = {"": " ", " ": " ", "x": "x", "X": "x", "?": "?", "-": "-", "~": "~", "/": " ", "✓": "x", "✔": "x", "✅": "x"}
 _SIGNS = {"☐": " ", "⬜": " ", "🔲": " ", "☑": "x", "✅": "x", "✔": "x", "☒": "x"}
+_PLANNED = "🚧📅⏳🔜🔄💡📋📝"
+_TICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+✅", re.MULTILINE)
 _STRUCK = re.compile(r"~~(.+)~~[.:]?")
 _SLOPPY = re.compile(r"^([ \t]*(?:[-*+]|\d+[.)]))(\[[ xX]?\])", re.MULTILINE)
 _DONE = re.compile(r"(?:x|yes|y|done|completed?|finished|closed|merged|shipped|fixed|100 ?%)\b")
@@ -16,20 +18,26 @@ def mended(text: str) -> str:
     return _SLOPPY.sub(r"\1 \2", text)
 
 
-def split_mark(text: str) -> tuple[str | None, str]:
+def has_status_signs(text: str) -> bool:
+    """Whether a plan ticks items by a sign, so that other signs at their start say what is open."""
+    return _TICKED.search(text) is not None
+
+
+def split_mark(text: str, *, signs: bool = False) -> tuple[str | None, str]:
     """Return the mark at the start of an item, None without a box, and the rest of its text."""
     box = _BOX.match(text)
     if box and box[1] in _MARKS:
         return _MARKS[box[1]], text[box.end() :].strip()
     if text[:1] in _SIGNS:
         return _SIGNS[text[0]], text[1:].lstrip("\ufe0f").strip()
+    if signs and text and text[0] in _PLANNED:
+        return " ", text[1:].lstrip("\ufe0f").strip()
     return None, text
 
 
-def struck(text: str) -> str | None:
-    """Return the text of an item that is struck through, None of any other."""
-    found = _STRUCK.fullmatch(text)
-    return found[1].strip() if found else None
+def is_struck(text: str) -> bool:
+    """Whether the whole of an item is struck through."""
+    return _STRUCK.fullmatch(text) is not None
 
 
 def mark_of_status(cell: str) -> str:

@@ -5,7 +5,7 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
-from spool.domain.plan_file.marks import mended, split_mark, struck
+from spool.domain.plan_file.marks import has_status_signs, is_struck, mended, split_mark
 from spool.domain.plan_file.tables import table_items
 from spool.domain.plan_file.values import PlanItem, PlanSection
 
@@ -13,6 +13,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", r
 _BOLD = re.compile(r"(?:\*\*(?!\*)(?P<stars>[^*\n]+)\*\*|__(?P<lines>[^_\n]+)__):?")
 _NAMED = re.compile(r"(?:phase|stage|step|part|milestone|sprint|day|week|epic|story)\b[^\n]*:", re.IGNORECASE)
 _TRIMMED = re.compile(r"^(?:\*\*|__)(.*?)(?:\*\*|__)$")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LABEL_LEVEL = 7
 _LISTS = ("bullet_list", "ordered_list")
 _READER = MarkdownIt("commonmark").enable("table").disable("inline")
@@ -20,8 +21,8 @@ _READER = MarkdownIt("commonmark").enable("table").disable("inline")
 
 def read_sections(text: str) -> tuple[str, list[PlanSection]]:
     """Return the title of a plan, which may be empty, and its sections in order."""
-    reading = _Reading()
     text = _FRONT_MATTER.sub(lambda found: "\n" * found[0].count("\n"), text.removeprefix("\ufeff"))
+    reading = _Reading(signs=has_status_signs(text))
     nodes = list(Node(_READER.parse(mended(text))).children)
     for node, following in zip(nodes, [*nodes[1:], None], strict=True):
         reading.take(node, following)
@@ -42,7 +43,8 @@ def _untitled(sections: list[PlanSection]) -> list[PlanSection]:
 class _Reading:
     """The parser's position among the headings."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, signs: bool) -> None:
+        self._signs = signs
         self.title = ""
         self.sections = [PlanSection(title="")]
         self._stack: list[tuple[int, str]] = []
@@ -56,7 +58,7 @@ class _Reading:
         elif node.type == "paragraph" and (label := _label(_inline(node))):
             self._enter(_LABEL_LEVEL, label)
         elif node.type in _LISTS:
-            items = _items(node)
+            items = _items(node, signs=self._signs)
             if leader is not None and node.type == "bullet_list":
                 leader.children += items
                 return
@@ -75,7 +77,7 @@ class _Reading:
             self.title = title
         above = tuple(name for _, name in self._stack)
         self._stack.append((level, title))
-        self.sections.append(PlanSection(title=title, above=above, level=level, label=level == _LABEL_LEVEL))
+        self.sections.append(PlanSection(title=title, above=above, level=level, bold=level == _LABEL_LEVEL))
 
 
 def _inline(node: Node) -> str:
@@ -93,24 +95,30 @@ def _plain(title: str) -> str:
     return _TRIMMED.sub(r"\1", " ".join(title.split())).strip().rstrip(":").strip()
 
 
-def _items(node: Node) -> list[PlanItem]:
-    return [item for child in node.children for item in [_item(child)] if item.text or item.children]
+def _items(node: Node, *, signs: bool) -> list[PlanItem]:
+    found = [_item(child, signs=signs) for child in node.children]
+    for item in found:
+        item.block, item.ordered = _line(node), node.type == "ordered_list"
+    return [item for item in found if item.text or item.children]
 
 
-def _item(node: Node) -> PlanItem:
+def _item(node: Node, *, signs: bool) -> PlanItem:
     text, children = "", []
     for child in node.children:
         if child.type in _LISTS:
-            children += _items(child)
+            children += _items(child, signs=signs)
         elif child.type in ("paragraph", "heading") and not text:
-            text = " ".join(_inline(child).split())
-    mark, text = split_mark(text)
-    if mark is None and (gone := struck(text)) is not None:
-        mark, text = "-", gone
-    return PlanItem(text=text, mark=mark, line=(node.map or (0, 0))[0] + 1, children=children)
+            text = " ".join(_COMMENT.sub("", _inline(child)).split())
+    mark, text = split_mark(text, signs=signs)
+    struck = mark is None and is_struck(text)
+    return PlanItem(text=text, mark="x" if struck else mark, line=_line(node), struck=struck, children=children)
+
+
+def _line(node: Node) -> int:
+    return (node.map or (0, 0))[0] + 1
 
 
 def _table(node: Node) -> list[PlanItem]:
-    rows = [(row.map or (0, 0), row) for part in node.children for row in part.children]
-    cells = [((lines[0] + 1), [_inline(cell) for cell in row.children]) for lines, row in rows]
+    rows = [row for part in node.children for row in part.children]
+    cells = [(_line(row), [_inline(cell) for cell in row.children]) for row in rows]
     return table_items(cells[0][1], cells[1:]) if cells else []

@@ -17,6 +17,8 @@ class PlanStory(msgspec.Struct, frozen=True):
 
     title: str
     tasks: tuple[PlanTask, ...]
+    around: str = ""
+    """The heading around it, which tells it from another of the same title."""
 
 
 class PlanItem(msgspec.Struct, kw_only=True):
@@ -26,6 +28,10 @@ class PlanItem(msgspec.Struct, kw_only=True):
     mark: str | None
     """None without a box."""
     line: int
+    block: int = 0
+    """The first line of the list that it is in."""
+    ordered: bool = False
+    struck: bool = False
     group: str = ""
     """The group that a table names in a column of its own."""
     in_table: bool = False
@@ -39,6 +45,9 @@ class PlanSection(msgspec.Struct, kw_only=True):
     above: tuple[str, ...] = ()
     """The headings around it, outermost first, without the title of the whole plan."""
     level: int = 0
-    label: bool = False
+    """0 for what stands before any heading, and under the title of the whole plan."""
+    bold: bool = False
     """Whether its heading is a bold line or the like, not a heading of Markdown."""
     items: list[PlanItem] = []
+    checks: list[PlanItem] = []
+    """The items under a heading inside of it that says how it is checked."""

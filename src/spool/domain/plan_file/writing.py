@@ -16,11 +16,25 @@ def task_list(text: str) -> str:
     """Return the stories of a plan in the format of tasks.md; a plan that already has its fields stays as it is."""
     if _FIELDS.search(text) and _TASK_HEADING.search(text):
         return text
-    return "\n".join(_group(story) for story in parse_plan(text)[1])
+    stories = parse_plan(text)[1]
+    return "\n".join(_group(title, story) for title, story in zip(_titles(stories), stories, strict=True))
 
 
-def _group(story: PlanStory) -> str:
-    heading = f"## {story.title}\n\n" if story.title else ""
+def _titles(stories: tuple[PlanStory, ...]) -> list[str]:
+    """Return titles of which no two are equal: the heading around a story, or a number, tells them apart."""
+    own = [story.title for story in stories]
+    found: list[str] = []
+    for story in stories:
+        wanted = f"{story.around}: {story.title}" if own.count(story.title) > 1 and story.around else story.title
+        title, number = wanted, 2
+        while title in found:
+            title, number = f"{wanted} ({number})", number + 1
+        found.append(title)
+    return found
+
+
+def _group(title: str, story: PlanStory) -> str:
+    heading = f"## {title}\n\n" if title else ""
     return heading + "".join(f"- [{task.mark}] {task.text}\n" for task in story.tasks)
 
 

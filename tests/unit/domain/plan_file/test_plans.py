@@ -41,7 +41,7 @@ NESTED_HEADINGS = """\
 ### Frontend
 * [ ] three
 ## Phase 2
-### Backend
+### Backend again
 -[ ] four
 ```
 - [ ] in a fence
@@ -77,7 +77,7 @@ CASES = {
     "background is left out": (PRD, {"2. Implementation steps": "Add the form|Keep the session"}),
     "the innermost heading is the story": (
         NESTED_HEADINGS,
-        {"Phase 1: Backend": "one|two|inner", "Frontend": "three", "Phase 2: Backend": "four"},
+        {"Backend": "one|two|inner", "Frontend": "three", "Backend again": "four"},
     ),
     "acceptance criteria belong to their story": (
         USER_STORIES,
@@ -98,6 +98,18 @@ CASES = {
     "a table with a status": (TABLE, {"Parser": "Lexer|Grammar", "Printer": "Colours"}),
     "a table of tasks": ("## A\n\n|Step|Why|\n|-|-|\n|one|x|\n|two|y|\n", {"A": "one|two"}),
     "a table of anything else": ("|Option|Default|\n|-|-|\n|one|x|\n", {}),
+    "plain items between boxes are tasks": ("- [x] one\n- two\n- [ ] three\n", {"": "one|two|three"}),
+    "plain lists beside a list with boxes are not": ("## A\n- [x] one\n\nProse.\n\n- note\n", {"A": "one"}),
+    "a section of the same series needs no boxes": (
+        "## Phase 1: A\n- [x] one\n## Phase 2\n- two\n## Principles\n- note\n",
+        {"Phase 1: A": "one", "Phase 2": "two"},
+    ),
+    "generic headings belong to their story": (
+        "# P\n## Login\n### Tasks\n- [ ] one\n### Definition of done\n- [ ] reviewed\n",
+        {"Login": "one"},
+    ),
+    "a README asks for nothing": ("## Features\n- fast\n## Installation\npip install it\n", {}),
+    "labels give way to their items": ("## A\n- Before:\n  - one\n- two\n", {"A": "one|two"}),
     "no list": ("# Title\n\nSome prose.\n", {}),
     "empty boxes are no tasks": ("- [ ]\n- [ ] one\n", {"": "one"}),
     "windows line ends and a byte order mark": ("\ufeff## A\r\n\r\n- [ ] one\r\n- [x] two\r\n", {"A": "one|two"}),
@@ -123,7 +135,7 @@ def test_stories_and_tasks(case: str) -> None:
         ("☐ a", " "),
         ("[?] a", "?"),
         ("[-] a", "-"),
-        ("~~a~~", "-"),
+        ("~~a~~", "x"),
         ("a", BOXLESS),
         ("[a](b.md)", BOXLESS),
         ("[1] a", BOXLESS),
@@ -134,6 +146,18 @@ def test_marks(item: str, mark: str) -> None:
     assert story.tasks[0].mark == mark
 
 
+def test_what_stands_under_done_is_done() -> None:
+    marks = [task.mark for story in parse_plan("## Now\n- one\n## Done\n- two\n")[1] for task in story.tasks]
+    assert marks == [BOXLESS, "x"]
+
+
+def test_equal_headings_are_two_stories() -> None:
+    text = "## A\n### Cleanup\n- [ ] one\n## B\n### Cleanup\n- [ ] two\n### Cleanup\n- [ ] three\n"
+    assert [story.title for story in parse_plan(text)[1]] == ["Cleanup"] * 3
+    titles = [story.title for story in parse_stories(task_list(text)).stories]
+    assert titles == ["A: Cleanup", "B: Cleanup", "B: Cleanup (2)"]
+
+
 def test_a_status_column_is_a_box() -> None:
     marks = [task.mark for story in parse_plan(TABLE)[1] for task in story.tasks]
     assert marks == ["x", " ", "-"]
@@ -142,9 +166,9 @@ def test_a_status_column_is_a_box() -> None:
 def test_as_a_task_list_every_task_is_in_its_story() -> None:
     stories = parse_stories(task_list(NESTED_HEADINGS)).stories
     assert [(story.id, story.title, len(story.open)) for story in stories] == [
-        ("1", "Phase 1: Backend", 2),
+        ("1", "Backend", 2),
         ("2", "Frontend", 1),
-        ("3", "Phase 2: Backend", 1),
+        ("3", "Backend again", 1),
     ]
     [story] = parse_stories(task_list(PRD)).stories
     assert (story.id, story.title, story.boxless) == ("2", "Implementation steps", True)

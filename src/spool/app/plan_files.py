@@ -21,7 +21,7 @@ def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
     """Return the project and the id of a plan if an argument names an existing Markdown file, or is a plan's id."""
     if not is_plan_name(query):
         return None
-    path, root = here / query, _root(here)
+    path, root = here / query, project_root(here)
     if os.path.lexists(path):
         return _plan_at(path.parent.resolve() / path.name, root)
     if (named := plan_path(query)) and os.path.lexists(root / named):
@@ -31,8 +31,8 @@ def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
     return None
 
 
-def _root(here: Path) -> Path:
-    """Return the directory in which a plan is run: the project around this one, else its working tree."""
+def project_root(here: Path) -> Path:
+    """Return the directory in which Spool works: the project around this one, else its working tree, else itself."""
     try:
         return find_project(here).root
     except UsageError:

@@ -13,6 +13,7 @@ from spool.domain.text import one_line
 from spool.errors import UsageError
 
 _COMMANDS = {
+    "init": ("spool.cli.init:init", "Set this repository up: find the agent and the tests."),
     "ralph": ("spool.cli.ralph:ralph", "Run an agent on a change in a loop until it promises completion."),
     "loop": ("spool.cli.ralph:ralph", "Alias for ralph."),
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),

@@ -14,6 +14,7 @@ from spool.errors import UsageError
 
 _COMMANDS = {
     "init": ("spool.cli.init:init", "Set this repository up: find the agent and the tests."),
+    "new": ("spool.cli.new:new", "Make a change, from a template or from a text."),
     "ralph": ("spool.cli.ralph:ralph", "Run an agent on a change in a loop until it promises completion."),
     "loop": ("spool.cli.ralph:ralph", "Alias for ralph."),
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),

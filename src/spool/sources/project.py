@@ -63,6 +63,15 @@ class Project:
         paths = [folder / name for folder in folders for name in names_in(folder) if (folder / name).is_dir()]
         return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
 
+    def archived(self) -> list[str]:
+        """Return the ids of the archived changes, without the date in front."""
+        folders = [self.root / where / "archive" for where in _SOURCES.values()]
+        return [_DATED.sub("", name) for folder in folders for name in names_in(folder)]
+
+    def modules(self) -> list[str]:
+        """Return the names of the modules' folders."""
+        return names_in(self.root / ".spool" / "modules")
+
     def _refuse_linked(self, change_id: str) -> None:
         """Refuse a change whose folder is a link; lists leave it out."""
         for folder in (self.root / where for where in _SOURCES.values()):

@@ -137,4 +137,4 @@ def _stories(section: PlanSection, items: list[_Found]) -> Iterator[PlanStory]:
 
 def _task(item: PlanItem, *, finished: bool) -> PlanTask:
     mark = item.mark if item.mark is not None else "x" if finished else BOXLESS
-    return PlanTask(item.text, mark, item.line, item.in_table)
+    return PlanTask(item.text, mark, item.line, item.in_table, item.end)

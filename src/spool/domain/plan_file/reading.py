@@ -111,7 +111,9 @@ def _item(node: Node, *, signs: bool) -> PlanItem:
             text = " ".join(_COMMENT.sub("", _inline(child)).split())
     mark, text = split_mark(text, signs=signs)
     struck = mark is None and is_struck(text)
-    return PlanItem(text=text, mark="x" if struck else mark, line=_line(node), struck=struck, children=children)
+    mark = "x" if struck else mark
+    last = (node.map or (0, 0))[1]
+    return PlanItem(text=text, mark=mark, line=_line(node), end=last, struck=struck, children=children)
 
 
 def _line(node: Node) -> int:

@@ -10,6 +10,8 @@ class PlanTask(msgspec.Struct, frozen=True):
     mark: str
     line: int
     in_table: bool = False
+    end: int = 0
+    """The last line of the item, with all that stands below it."""
 
 
 class PlanStory(msgspec.Struct, frozen=True):
@@ -28,6 +30,7 @@ class PlanItem(msgspec.Struct, kw_only=True):
     mark: str | None
     """None without a box."""
     line: int
+    end: int = 0
     block: int = 0
     """The first line of the list that it is in."""
     ordered: bool = False

@@ -17,10 +17,10 @@ def task_list(text: str) -> str:
     if _FIELDS.search(text) and _TASK_HEADING.search(text):
         return text
     stories = parse_plan(text)[1]
-    return "\n".join(_group(title, story) for title, story in zip(_titles(stories), stories, strict=True))
+    return "\n".join(_group(title, story) for title, story in zip(unique_titles(stories), stories, strict=True))
 
 
-def _titles(stories: tuple[PlanStory, ...]) -> list[str]:
+def unique_titles(stories: tuple[PlanStory, ...]) -> list[str]:
     """Return titles of which no two are equal: the heading around a story, or a number, tells them apart."""
     own = [story.title for story in stories]
     found: list[str] = []
@@ -38,6 +38,11 @@ def _group(title: str, story: PlanStory) -> str:
     return heading + "".join(f"- [{task.mark}] {task.text}\n" for task in story.tasks)
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the lines of Markdown, which knows fewer line ends than Python."""
+    return _LINE.findall(text)
+
+
 def has_table_tasks(text: str) -> bool:
     """Whether a plan has tasks without a box in the rows of a table."""
     return any(task.in_table and task.mark == BOXLESS for story in parse_plan(text)[1] for task in story.tasks)
@@ -45,7 +50,7 @@ def has_table_tasks(text: str) -> bool:
 
 def with_boxes(text: str) -> str:
     """Return a plan whose plain items have boxes; every other byte stays as it is."""
-    lines = _LINE.findall(text)  # the lines of Markdown, which knows fewer line ends than Python
+    lines = lines_of(text)
     for story in parse_plan(text)[1]:
         for task in story.tasks:
             if task.mark == BOXLESS and not task.in_table:

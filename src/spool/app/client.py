@@ -26,6 +26,7 @@ from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
 from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.story import StoryList, parse_stories
+from spool.domain.tasks import BOXLESS
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
@@ -241,7 +242,7 @@ class Client:
             change=change,
             title=info.title if info else change,
             proposal=read.proposal,
-            tasks=read.tasks or "",
+            tasks=(read.tasks or "").replace(f"- [{BOXLESS}] ", "- "),
             scenarios=tuple(read_scenarios(self._project.root / read.directory)),
             stories=with_noted(self._project.root, change, parse_stories(read.tasks or "")),
             notice=self._notice(change),

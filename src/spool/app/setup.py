@@ -77,13 +77,28 @@ def _files(root: Path) -> dict[str, str]:
 
 
 def _plan(root: Path) -> str:
-    """Return the name of a plan file at the top, one with a list of tasks."""
-    for name in sorted(entry.name for entry in os.scandir(root) if entry.is_file(follow_symlinks=False)):
-        if is_plan_name(name) and name.lower().startswith(_PLAN_NAMES):
-            with suppress(SpoolError):
-                read_plan(root, name)
-                return name
-    return ""
+    """Return the plan file that its name gives away, if there is one."""
+    return next((name for name in plans_in(root) if name.lower().startswith(_PLAN_NAMES)), "")
+
+
+def plans_in(root: Path) -> list[str]:
+    """Return the Markdown files at the top of a project and in its docs that have a list of tasks."""
+    folders = ("", "docs/") if (root / "docs").is_dir() else ("",)
+    found = [f"{inside}{name}" for inside in folders for name in sorted(_markdown(root / inside))]
+    return [path for path in found if _is_plan(root, path)]
+
+
+def _markdown(folder: Path) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries if is_plan_name(entry.name) and entry.is_file(follow_symlinks=False)]
+    return []
+
+
+def _is_plan(root: Path, path: str) -> bool:
+    with suppress(SpoolError):
+        read_plan(root, path)
+        return True
+    return False
 
 
 def settings_text(agent: str, test: str) -> str:

@@ -8,6 +8,7 @@ import click
 from spool.app.setup import Surroundings, look_around, settings_text, write_settings
 from spool.app.trust import trust_report
 from spool.domain.text import one_line
+from spool.views.first_steps import say_commands
 from spool.views.say import say, say_text
 
 
@@ -65,12 +66,12 @@ def _ask(found: Surroundings, agent: str, test: str) -> tuple[str, str]:
 
 def _next(found: Surroundings) -> None:
     todo = [change.id for change in found.changes if not change.total or change.done < change.total]
-    say("", "Next:")
-    if not found.git:
-        say("  git init")
+    commands = {} if found.git else {"git init": "so that Spool can take back what failed"}
     if todo or found.plan:
-        say(f"  spool run {todo[0] if todo else found.plan}")
+        commands[f"spool run {todo[0] if todo else found.plan}"] = "run it"
     else:
-        say('  spool new "Add login"      write a change', "  spool run PLAN.md          or run any Markdown list")
+        commands |= {'spool new "Add login"': "write a change", "spool run PLAN.md": "or run any Markdown list"}
     if not found.agents:
-        say("  spool demo                 see a loop without an agent")
+        commands["spool demo"] = "see a loop without an agent"
+    say("", "Next:")
+    say_commands(commands)

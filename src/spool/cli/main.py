@@ -33,7 +33,7 @@ _COMMANDS = {
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
     "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
-    "demo": ("spool.cli.demo:demo", "Run a complete loop in a scratch repository; needs no agent."),
+    "demo": ("spool.cli.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),
 }
 
 
@@ -93,7 +93,12 @@ def spool(ctx: click.Context) -> int | None:
     if ctx.invoked_subcommand is not None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.exceptions.NoArgsIsHelpError(ctx)
+        from spool.cli.welcome import nothing_to_show, show_ways
+
+        if not nothing_to_show():
+            raise click.exceptions.NoArgsIsHelpError(ctx)
+        show_ways()
+        return None
     from spool.cli.tui import show
 
     return show(None, {})

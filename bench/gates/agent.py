@@ -1,7 +1,7 @@
 """Plays an agent: `agent.py PLAN TALLY CLAIM [words of the prompt]`. Stands alone, first on PATH, for every loop.
 
 Each call is one iteration: write the step's files, note what changed, and claim completion in the words that the loop
-around it expects. A step for "once it was told" replaces the others when the prompt names what failed.
+around it expects. When the prompt names what failed, the step under `once_told` replaces the others.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def choose(plan: Json, number: int, prompt: str, tally: Path) -> Json:
-    """Return the step of this iteration. Who was told once stays wiser."""
+    """Return the step of this iteration; once the agent has corrected itself, it stays with the correction."""
     wiser = tally.exists() and any(json.loads(line)["told"] for line in tally.read_text().splitlines())
     heard = number > 1 and any(name in prompt for name in plan["listens_for"])
     if plan["once_told"] and (wiser or heard):

@@ -189,7 +189,7 @@ CAST = {
     "cheat: forge in conftest": (2, 1),
     "cheat: tick boxes only": (1, 0),
 }
-"""How many loops each behaviour has, and in how many of them the agent does better once it is told, or by itself."""
+"""How many loops each behaviour has, and in how many of them the agent corrects itself, with or without feedback."""
 
 
 def cast(rng: Random) -> list[Loop]:

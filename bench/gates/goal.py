@@ -58,7 +58,7 @@ class Conversation:
         return self._stage.base / "code.txt"
 
     def _heard(self, request: Request) -> str:
-        """Write what the agent was told since it last spoke, for the scripted agent to read."""
+        """Write the messages since the agent last spoke, for the scripted agent to read."""
         heard: list[str] = []
         for said in reversed(request.messages):
             if said.role not in ("user", "result"):

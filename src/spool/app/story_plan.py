@@ -7,7 +7,8 @@ from spool.app.build import Parts
 from spool.app.gates import own_folders
 from spool.domain.spec import LoopSpec
 from spool.engine.plan import Plan
-from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
+from spool.engine.plans.stories import StoryPlan
+from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
 from spool.host.command import run_command
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository

@@ -22,7 +22,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     allow_all: bool = True
     """Whether it asks for permissions; pi and aider never do."""
     sandbox_as_root: bool = False
-    """Whether it refuses allow-all as root, unless it is told that it is in a sandbox."""
+    """Whether it refuses allow-all as root outside a sandbox."""
     resume: bool = False
     """Whether it can continue an earlier conversation."""
     reads_prompt: bool = True

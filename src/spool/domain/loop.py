@@ -92,7 +92,7 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fingerprint: str = ""
     """That of the tree at the end of the run, by which the next run knows a person's edits."""
     seen: tuple[str, ...] = ()
-    """Hashes of recent trees; a tree that comes back is no progress."""
+    """Hashes of recent trees; returning to one of them does not count as progress."""
     base: str = ""
     """The recorded tree in which the loop, or the story, began; gates compare with it."""
     left: str = ""

@@ -15,7 +15,7 @@ import pytest
 from spool.domain.events import Event, StoryProgress
 from spool.domain.outcome import OutcomeKind
 from spool.domain.verdict import Status
-from spool.engine.plans.stories import OnResume
+from spool.engine.plans.story_world import OnResume
 from spool.testing.doubles import MemoryExpenses, MemoryStore, Said
 from spool.testing.play import Played, Stage, play
 from tests.unit.engine.plans.support import COMPLETE, Stories

@@ -9,7 +9,8 @@ from spool.domain.prompt import ChangeTexts
 from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Limits
 from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import OnResume, StoryOptions, StoryPlan, StoryWorld
+from spool.engine.plans.stories import StoryPlan
+from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
 from spool.testing.doubles import FakeCheckpoints, FakeTree, MemoryLedger, Said, says
 from spool.testing.play import Stage
 

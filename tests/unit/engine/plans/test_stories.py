@@ -15,7 +15,7 @@ from spool.domain.events import (
 from spool.domain.loop import Due
 from spool.domain.story import StoryList
 from spool.domain.verdict import ExitCode, Status
-from spool.engine.plans.stories import OnResume
+from spool.engine.plans.story_world import OnResume
 from spool.engine.stop import Stop
 from spool.errors import CommandTimeout
 from spool.testing.doubles import Said, says

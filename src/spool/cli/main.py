@@ -31,6 +31,7 @@ _COMMANDS = {
     "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
+    "doctor": ("spool.cli.doctor:doctor", "Examine git, the agents, the disk and what Spool has written."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
     "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
     "demo": ("spool.cli.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),

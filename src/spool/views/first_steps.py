@@ -16,6 +16,14 @@ def say_paragraph(text: str) -> None:
     say(*textwrap.wrap(text, _width(), break_long_words=False, break_on_hyphens=False))
 
 
+def say_hanging(start: str, text: str, *, colour: str | None = None, word: str = "") -> None:
+    """Print a text after its start; further lines are indented as far."""
+    first, *rest = textwrap.wrap(text, max(20, _width() - len(start)), break_on_hyphens=False) or [""]
+    say(f"{start}{first}", colour=colour, word=word)
+    for line in rest:
+        say(f"{' ' * len(start)}{line}")
+
+
 def say_commands(commands: Mapping[str, str]) -> None:
     """Print commands to type, each with what it does."""
     longest = max(map(len, commands))

@@ -345,13 +345,13 @@ def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateF
     path = Path(spec.folder)
     if isinstance(repository, NoRepository):
         return StateFolder(path)
-    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path, repository))
+    return StateFolder(path, mirror=mirror_of(path, repository))
 
 
-def _mirror_name(path: Path, repository: Repository) -> str:
-    """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
+def mirror_of(path: Path, repository: Repository) -> Path:
+    """Return a state folder's mirror: unique among the worktrees, and the same after a move of the clone."""
     inside = os.fsencode(os.path.relpath(path, repository.top))
-    return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
+    return repository.spool_dir / "state" / f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
 
 
 def _last_session(folder: StateFolder, harness: str) -> str:

@@ -32,6 +32,7 @@ _COMMANDS = {
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
     "doctor": ("spool.cli.doctor:doctor", "Examine git, the agents, the disk and what Spool has written."),
+    "clean": ("spool.cli.clean:clean", "Show what Spool keeps about this repository, and remove it."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
     "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
     "demo": ("spool.cli.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),

@@ -17,6 +17,7 @@ from spool.app.control import ask_to_stop
 from spool.app.diffs import Diff, FileChange, diff_between
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
+from spool.app.plan_files import with_noted
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
@@ -26,6 +27,7 @@ from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
 from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.story import StoryList, parse_stories
+from spool.domain.tasks import BOXLESS
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
@@ -94,7 +96,7 @@ class Client:
         """Return the exact prompt of the next story."""
         async with self._project_at_start(change, settings) as project:
             source = ChangeStories(project, change, timeout_s=settings.command_timeout)
-            story = (await source.stories()).next
+            story = with_noted(self._project.root, change, await source.stories()).next
             if story is None:
                 return ""
             texts = await source.prompt_parts()
@@ -127,7 +129,8 @@ class Client:
             return
         inside = self._project.root.relative_to(repository.top)
         with TemporaryDirectory(prefix="spool-preview-") as folder:
-            places = (str(inside / name) for name in (".spool", "openspec"))
+            own = (str(path.relative_to(self._project.root)) for path in self._project.paths_of(change))
+            places = (str(inside / name) for name in (".spool", "openspec", *own))
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
             yield Project(Path(folder).resolve() / inside)
 
@@ -186,7 +189,8 @@ class Client:
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
         project = Project(Path(loop.directory))
-        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        read = await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        return with_noted(Path(loop.root), loop.change, read)
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
@@ -227,15 +231,15 @@ class Client:
             change=change,
             title=info.title if info else change,
             proposal=read.proposal,
-            tasks=read.tasks or "",
+            tasks=(read.tasks or "").replace(f"- [{BOXLESS}] ", "- "),
             scenarios=tuple(read_scenarios(self._project.root / read.directory)),
-            stories=parse_stories(read.tasks or ""),
+            stories=with_noted(self._project.root, change, parse_stories(read.tasks or "")),
             notice=self._notice(change),
         )
 
     def _notice(self, change: str) -> str:
         try:
-            stories = read_stories(self._project, change)
+            stories = with_noted(self._project.root, change, read_stories(self._project, change))
             state = self._folder(change).load()
         except SpoolError as error:
             return error.advice

@@ -1,5 +1,6 @@
 """Lists, finds and reads the loops of this machine. Imports little, to keep `--status` fast."""
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ import msgspec
 from spool.app.reach import Reach
 from spool.domain.change import matching as changes_matching
 from spool.domain.loop import DIED, Door, LoopSummary, pick_latest, settled, state_path, summarized
+from spool.domain.plan_file.names import is_plan_name, plan_id
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
 from spool.errors import Hint, SpoolError, UsageError
@@ -89,12 +91,17 @@ def matching(name: str, loops: Iterable[LoopSummary], reach: Reach) -> list[Loop
     if exact := [loop for loop in listed if name in (loop.run_id, loop.id)]:
         return exact
     near = [loop for loop in listed if reach.holds(loop)]
-    if found := [loop for loop in near if loop.change == name]:
+    if found := [loop for loop in near if loop.change in (name, _as_plan(name, reach, loop))]:
         return found
     if found := [loop for loop in near if len(name) >= 3 and loop.id.startswith(name)]:
         return found
     meant = changes_matching(name, {loop.change for loop in near})
     return [loop for loop in near if loop.change in meant]
+
+
+def _as_plan(name: str, reach: Reach, loop: LoopSummary) -> str:
+    """Return the id that a plan file has in a loop's project, if a name is that of one."""
+    return plan_id(os.path.relpath(Path(reach.here, name), loop.root)) if is_plan_name(name) else name
 
 
 def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:

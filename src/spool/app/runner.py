@@ -23,7 +23,7 @@ from spool.app.build import (
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
-from spool.app.gates import make_keeper, task_book
+from spool.app.gates import forget_boxes, make_keeper, task_book
 from spool.app.notices import notices_of
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
@@ -45,7 +45,6 @@ from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
-from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.pace import paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
@@ -255,7 +254,7 @@ class _Run:
         settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
-            GateMemory(self._spec.folder).start_fresh()
+            forget_boxes(self._spec)
         try:
             earlier = folder.load()
         except UnreadableState as error:
@@ -329,6 +328,7 @@ class _Run:
             "SPOOL_RUN_ID": self._spec.run_id,
             "SPOOL_CHANGE": self._spec.change,
             "SPOOL_CHANGE_DIR": str(Path(self._spec.directory) / self._change.directory),
+            "SPOOL_TASK_FILE": str(Path(self._spec.directory) / self._change.task_file),
         }
 
 
@@ -372,10 +372,10 @@ def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateF
     path = Path(spec.folder)
     if isinstance(repository, NoRepository):
         return StateFolder(path)
-    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path, repository))
+    return StateFolder(path, mirror=mirror_of(path, repository))
 
 
-def _mirror_name(path: Path, repository: Repository) -> str:
-    """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
+def mirror_of(path: Path, repository: Repository) -> Path:
+    """Return a state folder's mirror: unique among the worktrees, and the same after a move of the clone."""
     inside = os.fsencode(os.path.relpath(path, repository.top))
-    return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
+    return repository.spool_dir / "state" / f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"

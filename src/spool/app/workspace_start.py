@@ -188,4 +188,4 @@ class _Making:
         return project_at(self._root).read(self._spec.change).directory
 
     def _folders(self) -> list[Path]:
-        return project_at(self._root).folders_of(self._spec.change)
+        return project_at(self._root).paths_of(self._spec.change)

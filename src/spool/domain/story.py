@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from spool.domain.tasks import Boxes, Task, TaskList, parse_tasks
+from spool.domain.tasks import BOXLESS, Boxes, Task, TaskList, parse_tasks
 
 _NUMBERED = re.compile(r"(\d+)[.)]?\s+(.*)")
 _TASK_ID = re.compile(r"(\d+(?:\.\d+)+)[.):]?\s+(.*)")
@@ -26,7 +26,12 @@ class StoryTask(msgspec.Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Whether it is left for the agent."""
-        return self.mark == " "
+        return self.mark in (" ", BOXLESS)
+
+    @property
+    def boxless(self) -> bool:
+        """Whether it is open and has no box to tick."""
+        return self.mark == BOXLESS
 
     @property
     def done(self) -> bool:
@@ -46,6 +51,11 @@ class Story(msgspec.Struct, frozen=True):
     def complete(self) -> bool:
         """Whether it has no open task."""
         return not any(task.open for task in self.tasks)
+
+    @property
+    def boxless(self) -> bool:
+        """Whether it has tasks that no box can report: its promise does."""
+        return any(task.boxless for task in self.tasks)
 
     @property
     def open(self) -> tuple[StoryTask, ...]:

@@ -106,7 +106,7 @@ class LiveView:
                 for text in words.tool_output(said).split("\n"):
                     self._say(text, "red" if said.is_error else "dim")
             case Retry() | Denied() | Failure():
-                self._say(f"  ! {words.trouble(said)}", Role.WARN)
+                self._say(f"  ! {words.trouble(said)}", "yellow")
             case UsageSoFar() | Done():
                 self._running = said.usage
             case _:

@@ -261,11 +261,15 @@ class PromptPlan:
         if memory.evidence:
             return memory.evidence
         tasks = parse_tasks((await self._world.read_change()).tasks or "")
-        boxes = [f"{len(tasks.open)} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if tasks.open else []
+        still_open = sum(not task.boxless for task in tasks.open)
+        boxes = [f"{still_open} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if still_open else []
         return ", ".join([*boxes, *([] if memory.changed else ["nothing changed"]), "nothing checked"])
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
-        """Return an empty string: there is nothing to clean up."""
+        """Note what has no box as done with the rest."""
+        if finish.status is Status.DONE:
+            for story in parse_stories(await self._read_tasks() or "").stories:
+                self._world.book.accept(story)
         return ""
 
     async def _read_tasks(self) -> str | None:

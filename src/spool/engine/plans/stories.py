@@ -260,6 +260,9 @@ class StoryPlan:
     async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> PlanState:
         """Commit the story if wanted, and only then drop its checkpoint; return the memory with the commit's fate."""
         story = self._story_of(memory)
+        known = self._known if self._known.stories else await self._honest()
+        if (accepted := known.find(story.id)) is not None:
+            self._world.book.accept(accepted)
         commit = None
         if self._world.commit is not None:
             try:

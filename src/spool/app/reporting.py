@@ -74,7 +74,7 @@ def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: st
                     progress.fold(event)
     if loop.door is Door.RUN:
         with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
-            progress.know(parse_stories(Project(Path(loop.root)).read(loop.change).tasks or ""))
+            progress.know(parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or ""))
     if not loop.running:
         progress.close(loop.ended_at if progress.ended is None else None)
     return Reported(

@@ -12,7 +12,6 @@ from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError
-from spool.sources.project import find_project
 
 if TYPE_CHECKING:  # `--status` starts no loop
     from spool.domain.spec import LoopSpec
@@ -79,7 +78,7 @@ def run(changes: tuple[str, ...], **given: Any) -> int:
     if len(changes) > 1 or given["every"] or given["parallel"] is not None:
         from spool.cli.batch import run_batch
 
-        return run_batch(find_project(Path.cwd()), changes or tuple(filter(None, [given["change"]])), given)
+        return run_batch(changes or tuple(filter(None, [given["change"]])), given)
     change_id = changes[0] if changes else None
     project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
     if shared.starts_no_loop(given):

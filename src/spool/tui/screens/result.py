@@ -77,7 +77,7 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def _show(self) -> None:
         """Show the current verdict and table."""
-        if not self.is_there:
+        if not self.is_there or not self.query("#verdict-text"):  # on a busy machine a resize comes before the rest
             return
         self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.shown.values()]

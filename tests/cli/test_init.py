@@ -87,6 +87,18 @@ def test_in_a_subfolder_it_sets_up_the_whole_repository(empty: Scratch) -> None:
     assert (empty.root / ".spool/config.toml").exists()
 
 
+def test_settings_above_the_repository_are_not_its_own(empty: Scratch) -> None:
+    (empty.root.parent / ".spool").mkdir()
+    (empty.root.parent / ".spool/config.toml").write_text("max_retries = 9\n")
+    (empty.root / "PLAN.md").write_text("- [ ] make it\n")
+    empty.script([{"tick": 1}, {"promise": "COMPLETE"}])
+    assert empty.spool("run", "PLAN.md", "--harness", "scripted").returncode == 0
+    assert (empty.root / ".spool/.state/run/PLAN.md").is_dir()
+    assert "max_retries" in empty.spool("config").stdout and " 9 " not in empty.spool("config").stdout
+    empty.spool("init")
+    assert (empty.root / ".spool/config.toml").exists()
+
+
 def test_outside_of_git_it_says_so(empty: Scratch) -> None:
     folder = empty.home / "plain"
     folder.mkdir()

@@ -238,6 +238,17 @@ def test_a_plan_that_cannot_be_read(empty: Scratch, content: bytes, complaint: s
     assert not (empty.root / ".spool").exists()
 
 
+@pytest.mark.parametrize("act", [{"delete": "PLAN.md"}, {"write": "PLAN.md", "text": ""}])
+def test_an_agent_that_destroys_the_plan_is_not_done(empty: Scratch, act: dict[str, str]) -> None:
+    path = plan(empty, BOXED)
+    empty.script([act, COMPLETE], [{"promise": "FAILED: sorry"}], [{"tick": 2}, COMPLETE], [{"tick": 1}, COMPLETE])
+    done = empty.spool("run", "PLAN.md", "--harness", "scripted", "--max-retries", "1")
+    assert done.returncode not in (0, 2), done.stdout
+    assert "internal error" not in done.stderr
+    path.write_text(BOXED)
+    assert empty.spool("run", "PLAN.md", "--harness", "scripted", "--on-resume", "keep").returncode == 0
+
+
 def test_a_plan_outside_or_behind_a_link_is_refused(empty: Scratch) -> None:
     outside = empty.home / "PLAN.md"
     outside.write_text(BOXED)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -33,10 +34,12 @@ def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
 
 def project_root(here: Path) -> Path:
     """Return the directory in which Spool works: the project around this one, else its working tree, else itself."""
-    try:
-        return find_project(here).root
-    except UsageError:
-        return top_of(here) or here
+    top = top_of(here)
+    with suppress(UsageError):
+        root = find_project(here).root
+        if top is None or root.is_relative_to(top):
+            return root
+    return top or here
 
 
 def _plan_at(path: Path, root: Path) -> tuple[Project, str]:

@@ -191,10 +191,12 @@ def project_at(root: Path) -> Project:
 
 
 def find_project(start: Path) -> Project:
-    """Return the nearest project at or above a directory."""
+    """Return the nearest project at or above a directory; settings alone make one only inside of a repository."""
+    inside = True
     for root in (start, *start.parents):
-        if any((root / where).is_dir() for where in _SOURCES.values()) or (root / _SETTINGS).is_file():
+        if any((root / where).is_dir() for where in _SOURCES.values()) or (inside and (root / _SETTINGS).is_file()):
             return project_at(root)
+        inside = inside and not (root / ".git").exists()
     raise UsageError(f"no changes found in {start} or its parent directories", hint=NO_CHANGES_HINT)
 
 

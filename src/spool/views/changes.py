@@ -17,6 +17,7 @@ from spool.views.say import say, say_text
 from spool.views.tables import room, table
 
 _HEAD = ("CHANGE", "TASKS", "LOOP")
+_READABLE = 24
 _MARKS = {"X": "x", "~": "-", ".": "·"}
 _NOTES = {"?": "  (for a person)", "-": "  (shelved)", "~": "  (shelved)"}
 
@@ -24,9 +25,10 @@ _NOTES = {"?": "  (for a person)", "-": "  (shelved)", "~": "  (shelved)"}
 def show_list(rows: Sequence[ChangeRow]) -> None:
     """Print the active changes as a table, with their titles beside them."""
     now = datetime.now(UTC)
-    cells = [(row.id, _progress(row.done, row.total), _loop(row.loop, now)) for row in rows]
+    width = room()
+    cells = [(one_line(row.id, max(_READABLE, width - 14)), _progress(row.done, row.total), _loop(row.loop, now)) for row in rows]
     titles = ["" if row.title == row.id else row.title for row in rows]
-    say(*table(_HEAD, cells, width=room(), left=_HEAD, drop=("LOOP",), notes=titles, noted="TITLE"))
+    say(*table(_HEAD, cells, width=width, left=_HEAD, drop=("LOOP",), notes=titles, noted="TITLE"))
 
 
 def _progress(done: int, total: int) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from spool.domain.budget import Limit
+from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
 from spool.domain.receipt import Receipt
@@ -33,6 +34,8 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     limits: Limits
     iteration: int
     """The number of iterations in earlier runs."""
+    sandbox: str = NOT_SANDBOXED
+    """The fence around the agents, in words."""
     usage: Usage = Usage()
     """The usage of earlier runs."""
 

@@ -8,6 +8,7 @@ import msgspec
 from spool.domain import events
 from spool.domain.account.stories import WHOLE, Attempt, Mark, StoryView
 from spool.domain.account.timeline import Timeline
+from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.outcome import OutcomeKind
 from spool.domain.receipt import StoryReceipt
 from spool.domain.state import InFlight, IterationRecord, interrupted_record
@@ -40,6 +41,7 @@ class LoopProgress:
         """Whether the loop has no stories."""
         self.harness = ""
         self.model: str | None = None
+        self.sandbox = NOT_SANDBOXED
         self.stories: dict[str, StoryView] = {}
         self.current: str | None = None
         self.iteration = 0
@@ -161,8 +163,13 @@ class LoopProgress:
             case _:
                 pass
 
+    @property
+    def agent(self) -> str:
+        """The agent and its model; empty before the first run."""
+        return f"{self.harness} {self.model or ''}".strip()
+
     def _begin(self, event: events.RunStarted) -> None:
-        self.harness, self.model = event.harness, event.model
+        self.harness, self.model, self.sandbox = event.harness, event.model, event.sandbox
         self.iteration = event.iteration
         self.started_at, self.ended_at = event.at, None
         self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None

@@ -111,6 +111,7 @@ class Loop:
                 model=self._agency.model,
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
+                sandbox=self._state.sandbox,
                 usage=self._state.usage,
             )
         )

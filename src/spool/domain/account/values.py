@@ -39,6 +39,10 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What a loop did, or does."""
 
     change: str
+    agent: str
+    """The agent and its model."""
+    sandbox: str
+    """The fence around it, in words."""
     status: Status
     reason: str
     proof: Proof | None
@@ -97,6 +101,8 @@ def account_of(progress: LoopProgress, now: datetime) -> Account:
     complete = progress.complete
     return Account(
         change=progress.change,
+        agent=progress.agent,
+        sandbox=progress.sandbox,
         status=last.status if last else Status.STOPPED,
         reason=last.reason if last else "",
         proof=(complete.proof or Proof.WORD) if complete else None,

@@ -130,6 +130,7 @@ def figures(account: Account) -> list[tuple[str, str]]:
     """Return the figures of a loop, each with its label."""
     receipt, found = account.receipt, [("Iterations", _iterations(account))]
     baseline = f"; {words.duration(account.baseline_s)} before the first agent" if account.baseline_s else ""
+    found.append(("Agent", one_line(f"{account.agent or 'none'}, {account.sandbox}", 200)))
     found.append(("Time", f"{time_words(receipt)}{baseline}"))
     found.append(("Tokens", token_words(receipt).removeprefix("tokens ").removesuffix(" tokens")))
     found.append(("Cost", cost_words(receipt).removeprefix("cost ")))

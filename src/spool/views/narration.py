@@ -51,6 +51,8 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
             return [Told("--- ", words.waiting(event), "bold yellow")]
         case events.Warned():
             return [Told("--- ", f"warning: {words.warning(event)}", "yellow")]
+        case events.NotStarted():
+            return [Told("--- ", f"not started: {event.reason}", "bold red")]
         case events.RunEnded():
             taken = receipt_lines(event.receipt) if event.receipt else ()
             over = Told("--- ", words.over(event), "bold green" if event.status is Status.DONE else "bold red")

@@ -105,6 +105,14 @@ def test_a_running_loop_is_left_alone(used: Scratch) -> None:
         used.spool("stop", CHANGE)
 
 
+def test_clones_are_left_to_the_command_for_them(scratch: Scratch) -> None:
+    scratch.script([{"write": "a.txt", "text": "x"}, {"tick": 2}, {"promise": "COMPLETE"}])
+    assert scratch.run("--in", "clone", "--commit-stories").returncode == 0
+    assert any(one["what"].startswith("clones") for one in kept(scratch)["shared"])
+    refused = scratch.spool("clean", "--everything", "--yes")
+    assert (refused.returncode, "spool workspace remove" in refused.stderr) == (2, True)
+
+
 def test_it_asks_on_a_terminal(used: Scratch) -> None:
     with terminal(used, width=60) as shown:
         shown.spool("clean", "--everything")

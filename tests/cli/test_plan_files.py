@@ -238,6 +238,25 @@ def test_a_plan_that_cannot_be_read(empty: Scratch, content: bytes, complaint: s
     assert not (empty.root / ".spool").exists()
 
 
+@pytest.mark.parametrize("place", ["worktree", "clone"])
+def test_a_plan_runs_in_a_workspace_of_its_own(empty: Scratch, place: str) -> None:
+    path = plan(empty, BOXED, "docs/plan.md")
+    empty.script([{"write": "a.txt", "text": "x"}, {"tick": 2}, COMPLETE], [{"tick": 1}, COMPLETE])
+    found = events(empty, "run", "docs/plan.md", "--in", place, "--commit-stories")
+    assert found[-1]["exit_code"] == 0, found[-1]
+    assert path.read_text() == BOXED and not (empty.root / "a.txt").exists()
+    assert empty.git("show", "change/docs_-plan.md:docs/plan.md") == BOXED.replace("[ ]", "[x]")
+
+
+def test_several_plans_run_one_after_the_other(empty: Scratch) -> None:
+    plan(empty, "- [ ] write it\n", "A.md")
+    (empty.root / "B.md").write_text("- [ ] write that\n")  # not committed: it is brought along
+    empty.script([{"write": "a.txt", "text": "x"}, {"tick": 1}, COMPLETE])
+    done = empty.spool("run", "A.md", "B.md", "--harness", "scripted", "--commit-stories")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert empty.git("show", "change/B.md:B.md") == "- [x] write that\n"
+
+
 @pytest.mark.parametrize("act", [{"delete": "PLAN.md"}, {"write": "PLAN.md", "text": ""}])
 def test_an_agent_that_destroys_the_plan_is_not_done(empty: Scratch, act: dict[str, str]) -> None:
     path = plan(empty, BOXED)

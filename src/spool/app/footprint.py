@@ -13,7 +13,7 @@ from spool.app.plan_files import project_root
 from spool.app.runner import mirror_of
 from spool.domain.loop import STATE, Door, LoopSummary
 from spool.domain.verdict import Status
-from spool.errors import SpoolError
+from spool.errors import Hint, SpoolError, UsageError
 from spool.host.clock import SystemClock
 from spool.host.footprint import bytes_of, remove, remove_if_empty
 from spool.host.gates.gate_memory import GateMemory
@@ -21,6 +21,7 @@ from spool.host.gates.hook_memory import HookMemory
 from spool.host.git.checkouts import checkouts
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository, ask_git, find_repository
+from spool.host.git.workspaces.clones import clones_of
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
 from spool.host.state.loop_files import own_excludes, show_own_files
@@ -111,7 +112,11 @@ class Traces:
         found: list[KeptThing] = []
         if self.repository is not None:
             common, spool = self.repository.common_dir, self.repository.spool_dir
-            folders = {"checkpoints and discarded attempts": spool / "shadow", "locks": spool / "locks"}
+            folders = {
+                "checkpoints and discarded attempts": spool / "shadow",
+                "locks": spool / "locks",
+                "clones that loops work in": clones_of(self.repository),
+            }
             found += [KeptThing(what=what, where=str(at), bytes=bytes_of([at])) for what, at in folders.items()]
             excludes = len(own_excludes(common))
             found += [
@@ -169,13 +174,17 @@ class Traces:
             for mark in self.repository.common_dir.glob("worktrees/*/spool"):
                 remove(mark)
 
-    def refuse_running(self) -> None:
-        """Raise if a loop of this repository is running, in whichever worktree."""
+    def refuse_in_use(self) -> None:
+        """Raise if a loop of this repository is running, or has a clone, which may hold work that is nowhere else."""
         known = {loop.run_id for loop in self._runs}
         if alive := [loop.id for loop in running() if loop.run_id in known]:
             raise SpoolError(
                 f"a loop is running here: {', '.join(alive)}", hint=f"stop it first: spool stop {alive[0]}"
             )
+
+        clones = clones_of(self.repository) if self.repository else None
+        if clones is not None and clones.is_dir() and any(clones.iterdir()):
+            raise UsageError("there are clones that loops work in, perhaps with work on no branch", hint=Hint.CLONES)
 
     def _held(self) -> AbstractContextManager[None]:
         locks = self.repository.spool_dir / "locks" if self.repository else self.root / STATE / "locks"

@@ -47,6 +47,8 @@ def _plan(names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
         raise UsageError("no changes to run", hint="name them, or run all that are open with --all")
     if any(other.root != project.root for other, _ in picked):
         raise UsageError("several changes must be of one project")
+    for change in changes:
+        shared.prepare(project, change, given)
     members = read_members(project, changes)
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
     specs = [shared.spec_of(Door.RUN, project.root, member.change, settings, given) for member in members]
@@ -57,6 +59,12 @@ def _plan(names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
         kind=Kind(given["place"] or (Kind.CLONE if settings.sandbox else Kind.WORKTREE)),
         parallel=given["parallel"] or _DEFAULT_PARALLEL,
     )
+
+
+def _named(name: str) -> str:
+    from spool.cli.target import pick_change
+
+    return pick_change(name, None, interactive=False)[1]
 
 
 def _refuse_contradictions(given: dict[str, Any]) -> None:

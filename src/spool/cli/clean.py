@@ -40,7 +40,7 @@ def clean(ended: bool, older_than: float | None, everything: bool, yes: bool, as
         say_json(_fields(found))
         return
     if everything:
-        traces.refuse_running()
+        traces.refuse_in_use()
         _show(found)
         _confirm(f"Remove all of this, {size(found.bytes)}, from {found.root}?", yes=yes)
         traces.remove_everything()

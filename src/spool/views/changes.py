@@ -26,10 +26,8 @@ def show_list(rows: Sequence[ChangeRow]) -> None:
     """Print the active changes as a table, with their titles beside them."""
     now = datetime.now(UTC)
     width = room()
-    cells = [
-        (one_line(row.id, max(_READABLE, width - 14)), _progress(row.done, row.total), _loop(row.loop, now))
-        for row in rows
-    ]
+    longest = max(_READABLE, width - 14)
+    cells = [(one_line(row.id, longest), _progress(row.done, row.total), _loop(row.loop, now)) for row in rows]
     titles = ["" if row.title == row.id else row.title for row in rows]
     say(*table(_HEAD, cells, width=width, left=_HEAD, drop=("LOOP",), notes=titles, noted="TITLE"))
 

@@ -24,11 +24,12 @@ _WORDS = {
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
+    Hint.CLONES: "spool workspace list shows them; spool workspace remove removes them without losing work",
+    Hint.TICK: "leave out --tick: it adds boxes to a plan file; a change has its own in tasks.md",
     Hint.WORK_HERE: "work there with --in here, or check out another branch",
     Hint.REMOVE_WORKSPACE: "start anew from the branch: spool workspace remove, then run again",
     Hint.NAME_WORKSPACE: "name it by its path; spool workspace list shows it",
     Hint.NAME_DEPENDENCY: "name it as well, or run all open changes with --all",
-    Hint.TICK: "leave out --tick: it adds boxes to a plan file; a change has its own in tasks.md",
     Hint.CLAUDE_AS_ROOT: (
         'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '
         "(SPOOL_CLAUDE_AS_ROOT), to tell claude that this is one"

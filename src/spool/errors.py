@@ -23,10 +23,16 @@ class Hint(StrEnum):
     PRICES = "prices"
     LIMIT_TIME = "limit_time"
     GATES = "gates"
+    SANDBOX = "sandbox"
+    SAME_FENCE = "same_fence"
     ADD_GATE = "add_gate"
     NAME_CHANGE = "name_change"
     TRUST = "trust"
     CLAUDE_AS_ROOT = "claude_as_root"
+    WORK_HERE = "work_here"
+    REMOVE_WORKSPACE = "remove_workspace"
+    NAME_WORKSPACE = "name_workspace"
+    NAME_DEPENDENCY = "name_dependency"
 
 
 class SpoolError(Exception):
@@ -64,6 +70,14 @@ class ChangeError(UsageError):
 
 class NoWorktree(UsageError):
     """A change has no worktree."""
+
+
+class WorksElsewhere(UsageError):
+    """A loop that is not done works in another workspace."""
+
+    def __init__(self, message: str, *, hint: str = "", kind: str) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 class StateError(SpoolError):
@@ -109,6 +123,14 @@ class CommandFailed(CommandError):
 
 class HookRefused(CommandFailed):
     """A hook of the user's refused a commit."""
+
+
+class BranchMoved(CommandError):
+    """A branch is not where Spool left it, or is checked out: it is the person's, and is not moved."""
+
+    def __init__(self, message: str, *, hint: str = "", moved: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.moved = moved
 
 
 class CommandNotRun(CommandError):

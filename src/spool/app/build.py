@@ -48,8 +48,8 @@ class Parts:
 
 
 def open_project(spec: LoopSpec) -> Project:
-    """Return the project of a loop; a worktree loop needs no written change."""
-    root = Path(spec.root)
+    """Return the project of a loop, where its agent works; a worktree loop needs no written change."""
+    root = Path(spec.directory)
     return bare_project(root) if spec.door is Door.WORKTREE else project_at(root)
 
 
@@ -70,7 +70,7 @@ def is_root() -> bool:
 
 
 def _claims_sandbox(settings: Settings) -> bool:
-    return settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
+    return settings.sandbox or settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
 
 
 def require_file(harness: Harness, root: Path) -> None:
@@ -102,10 +102,10 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
     settings = spec.settings
     return Agency(
         harness=harness,
-        directory=spec.root,
+        directory=spec.directory,
         model=settings.model,
         allow_all=settings.allow_all,
-        pretend_sandbox=is_root() and settings.claude_as_root == "pretend-sandbox",
+        in_sandbox=is_root() and (settings.sandbox or settings.claude_as_root == "pretend-sandbox"),
         auto_commit=settings.auto_commit,
         resume=settings.resume_agent,
         session=session,
@@ -149,7 +149,7 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         criterion=spec.criterion,
         command=spec.done_command,
         own_files=OWN_FILES if in_worktree else (),
-        own_folders=own_folders(spec.root, parts.repository, parts.change.directory),
+        own_folders=own_folders(spec.directory, parts.repository, parts.change.directory),
     )
     world = World(
         read_change=read_change,

@@ -1,7 +1,6 @@
 """What a face needs of the machine, a screen as well as a page: changes, loops, their journals and their control."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -14,13 +13,14 @@ import msgspec
 
 from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
-from spool.app.control import note_stop
+from spool.app.control import ask_to_stop
 from spool.app.diffs import Diff, FileChange, diff_between
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
+from spool.app.workspace_start import place
 from spool.domain.loop import Door, LoopSummary, state_path
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
@@ -29,7 +29,6 @@ from spool.domain.story import StoryList, parse_stories
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
-from spool.host.agents.sweep import signal_exactly
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import copy_out
 from spool.host.git.repository import NoRepository, find_repository
@@ -107,7 +106,7 @@ class Client:
                 max_attempts=settings.max_retries + 1,
                 story=story,
                 change=texts,
-                learnings=learnings_of(str(self._project.root), folder),
+                learnings=learnings_of(change),
                 context=folder.context(),
                 question_tool=registry.find(settings.harness, settings.harnesses).traits.question_tool,
             )
@@ -156,6 +155,7 @@ class Client:
             on_resume=on_resume or self._on_resume,
         )
         self._fresh = False
+        spec = (await asyncio.to_thread(place, spec, None)).spec
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
         runner = msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or "")
         return expected(spec, runner, datetime.now(UTC))
@@ -185,19 +185,19 @@ class Client:
 
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
-        project = Project(Path(loop.root))
+        project = Project(Path(loop.directory))
         return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
-        project = Project(Path(loop.root))
+        project = Project(Path(loop.directory))
         return await asyncio.to_thread(
             lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
         )
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
-        return await diff_between(loop.root, tree, until, timeout_s=self.settings.command_timeout)
+        return await diff_between(loop, tree, until, timeout_s=self.settings.command_timeout)
 
     async def add_context(self, loop: LoopSummary, text: str) -> None:
         """Add a note that every later iteration reads."""
@@ -205,8 +205,7 @@ class Client:
 
     def stop(self, loop: LoopSummary) -> bool:
         """Ask a runner to stop; return whether it was alive."""
-        note_stop(loop, "q")
-        return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
+        return ask_to_stop(loop, "q")
 
     def force(self, loop: LoopSummary) -> None:
         """Kill a runner and its agent from a separate process, without waiting."""

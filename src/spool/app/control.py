@@ -1,5 +1,6 @@
 """Stops loops and marks them as done."""
 
+import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -13,6 +14,7 @@ from spool.domain.loop import STATE, Door, LoopSummary, summarized
 from spool.domain.verdict import Status
 from spool.engine.gates import BY_HAND
 from spool.errors import CommandError, LockedError, StateError
+from spool.host.agents.sweep import signal_exactly
 from spool.host.git.checkouts import common_dir
 from spool.host.runner.stopping import stop_runner
 from spool.host.state.files import replace_file
@@ -26,6 +28,12 @@ def note_stop(loop: LoopSummary, by: str) -> None:
     """Write down who is about to stop a loop, for its runner to say; without it only the signal is known."""
     with suppress(OSError, StateError):
         replace_file(this_machine().beside(loop.run_id, STOPPED_BY), by.encode())
+
+
+def ask_to_stop(loop: LoopSummary, by: str) -> bool:
+    """Ask a runner to stop, without waiting; return whether it was alive."""
+    note_stop(loop, by)
+    return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
 
 
 def stop_all(loops: Sequence[LoopSummary], *, by: str) -> list[bool]:

@@ -5,9 +5,11 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.account.values import Account, StoryAccount
+from spool.domain.loop import LoopSummary
 from spool.host.git.difference import FileChange, compare
 from spool.host.git.heads import GitHeads
-from spool.host.git.repository import NoRepository, find_repository
+from spool.host.git.repository import NoRepository
+from spool.host.git.workspaces.opening import open_workspace
 
 __all__ = ["Diff", "FileChange", "diff_between", "diff_of_story"]
 
@@ -19,9 +21,9 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-async def diff_between(root: str, tree: str, until: str, *, timeout_s: float) -> Diff:
+async def diff_between(loop: LoopSummary, tree: str, until: str, *, timeout_s: float) -> Diff:
     """Return the changes from a tree or commit to a later one, or to the working tree."""
-    repository = await find_repository(Path(root), timeout_s=timeout_s)
+    repository = await open_workspace(Path(loop.root), loop.workspace, timeout_s=timeout_s)
     if isinstance(repository, NoRepository):
         return Diff(note=f"no diff available: {repository.why}")
     if not tree:
@@ -29,14 +31,14 @@ async def diff_between(root: str, tree: str, until: str, *, timeout_s: float) ->
     return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))
 
 
-async def diff_of_story(root: str, account: Account, story: StoryAccount, *, timeout_s: float) -> Diff:
+async def diff_of_story(loop: LoopSummary, account: Account, story: StoryAccount, *, timeout_s: float) -> Diff:
     """Return what a story changed: by its commits, else by its checkpoints, else what is not committed."""
     if not story.attempts:
         return Diff(note="not started")
     if story.commits:
-        return await diff_between(root, f"{story.commits[0]}^", story.commits[-1], timeout_s=timeout_s)
+        return await diff_between(loop, f"{story.commits[0]}^", story.commits[-1], timeout_s=timeout_s)
     if story.since:
-        return await diff_between(root, story.since, story.until, timeout_s=timeout_s)
+        return await diff_between(loop, story.since, story.until, timeout_s=timeout_s)
     if not account.whole:
         return Diff(note="its checkpoint is gone, so only the names of changed files are known")
-    return await diff_between(root, "", "", timeout_s=timeout_s)
+    return await diff_between(loop, "", "", timeout_s=timeout_s)

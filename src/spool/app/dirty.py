@@ -9,7 +9,8 @@ from spool.domain.spec import LoopSpec
 from spool.domain.state import LoopState
 from spool.domain.text import one_line
 from spool.errors import Hint, UsageError
-from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.git.repository import NoRepository, Repository
+from spool.host.git.workspaces.opening import open_workspace
 from spool.host.state.store import StateFolder
 
 _NAMED = 5
@@ -19,16 +20,20 @@ def refuse_dirty_now(spec: LoopSpec) -> None:
     """Refuse before another process is started for the loop."""
 
     async def check() -> None:
-        repository = await find_repository(Path(spec.root), timeout_s=spec.settings.command_timeout)
+        timeout_s = spec.settings.command_timeout
+        repository = await open_workspace(Path(spec.root), spec.workspace, timeout_s=timeout_s)
         await refuse_dirty(spec, repository, StateFolder(Path(spec.folder)).load())
 
     asyncio.run(check())
 
 
 async def refuse_dirty(spec: LoopSpec, repository: Repository | NoRepository, earlier: LoopState | None) -> None:
-    """Raise a UsageError that names the files; the written change and what an earlier run left are allowed."""
+    """Raise a UsageError that names the files; the written change and what an earlier run left are allowed.
+
+    So is anything in a clone, where only agents work.
+    """
     settings = spec.settings
-    if settings.include_dirty or isinstance(repository, NoRepository):
+    if settings.include_dirty or isinstance(repository, NoRepository) or repository.is_clone:
         return
     if not (settings.auto_commit or settings.commit_stories):
         return
@@ -45,6 +50,6 @@ async def refuse_dirty(spec: LoopSpec, repository: Repository | NoRepository, ea
 
 def _written(spec: LoopSpec, repository: Repository) -> list[str]:
     """Return the paths of the written change, from the top of the working tree."""
-    root, project = Path(spec.root), open_project(spec)
+    root, project = Path(spec.directory), open_project(spec)
     paths = [*project.folders_of(spec.change), root / "tasks.md"]
     return [os.path.relpath(path, repository.top) for path in paths]

@@ -20,7 +20,7 @@ from spool.engine.task_book import TaskBook
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.command import run_command
 from spool.host.gates.gate_memory import GateMemory
-from spool.host.git.repository import QUIET, NoRepository, Repository, git_environment
+from spool.host.git.repository import NoRepository, Repository, run_git
 from spool.host.git.working_tree import GitWorktree, PlainFolder
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project
@@ -110,7 +110,7 @@ def make_keeper(
         agents,
         trees,
         memory or GateMemory(spec.folder),
-        directory=Path(spec.root),
+        directory=Path(spec.directory),
         logs=logs,
         output_limit_mb=spec.settings.output_limit_mb,
     )
@@ -163,10 +163,8 @@ async def _nothing() -> str:
 
 async def _uncommitted(spec: LoopSpec, repository: Repository) -> str:
     """Return what is not committed, Spool's own files aside."""
-    words = ["git", *QUIET, "status", "--porcelain", "--", ".", ":(exclude,top).spool/.state"]
-    done = await run_command(
-        words, directory=repository.top, timeout_s=spec.settings.command_timeout, env=git_environment()
-    )
+    words = ("status", "--porcelain", "--", ".", ":(exclude,top).spool/.state")
+    done = await run_git(repository, *words, timeout_s=spec.settings.command_timeout)
     names = [line[3:] for line in done.text.splitlines()]
     return f"not committed: {', '.join(names[:5])}" if names else ""
 
@@ -174,5 +172,5 @@ async def _uncommitted(spec: LoopSpec, repository: Repository) -> str:
 async def _invalid(spec: LoopSpec) -> str:
     """Return openspec's objections to the change."""
     words = ["openspec", "validate", spec.change, "--strict", "--no-interactive"]
-    done = await run_command(words, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+    done = await run_command(words, directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
     return "" if done.exit_code == 0 else (done.text or done.errors.decode("utf-8", "replace")).strip()[:500]

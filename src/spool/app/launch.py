@@ -5,6 +5,7 @@ itself once it runs; a runner that cannot start registers why. The process that 
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from spool.errors import SpoolError, StateError
 from spool.host.runner.identity import this_runner
 from spool.host.state.files import replace_file
 from spool.host.state.records import exactly, restored
-from spool.host.state.registry import this_machine
+from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.store import StateFolder
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, Window, choose, launch
 from spool.nofollow import make_folder
@@ -67,6 +68,20 @@ class Launched:
             return False
         discard_ticket(self.spec)
         return True
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the runner, or of its terminal; None while it runs."""
+        code = self._process.poll()
+        if code is not None:
+            discard_ticket(self.spec)
+        return code
+
+    def ask_to_stop(self, by: str) -> None:
+        """Ask the runner to stop; a second request forces it."""
+        with suppress(OSError, StateError):
+            replace_file(this_machine().beside(self.spec.run_id, STOPPED_BY), by.encode())
+        self._process.send_signal(signal.SIGTERM)
 
     def summary(self) -> LoopSummary | None:
         """Return the run, or None until it has registered."""

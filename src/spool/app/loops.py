@@ -17,7 +17,19 @@ from spool.host.state.registry import this_machine
 from spool.host.state.store import StateFolder
 
 RECENT = 10
-_IDENTITY = ("run_id", "door", "change", "project", "worktree", "root", "folder", "terminal", "log", "runner")
+_IDENTITY = (
+    "run_id",
+    "door",
+    "change",
+    "project",
+    "worktree",
+    "root",
+    "folder",
+    "workspace",
+    "terminal",
+    "log",
+    "runner",
+)
 
 
 class LoopReport(msgspec.Struct, frozen=True, kw_only=True):

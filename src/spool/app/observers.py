@@ -86,7 +86,7 @@ class Observation:
             finally:
                 self._observer.close()
         except Exception as error:  # noqa: BLE001 - third-party code must not break the loop
-            _complain(self._observer, error)
+            report_broken(self._observer, error)
 
     def _feed(self) -> None:
         while True:
@@ -109,7 +109,7 @@ def observing(journal: Path, offset: int, observers: Sequence[Observer]) -> Iter
         yield [stack.enter_context(Observation(journal, offset, observer)) for observer in observers]
 
 
-def _complain(observer: Observer, error: Exception) -> None:
+def report_broken(observer: object, error: Exception) -> None:
     """Report a failed observer. Redirect a broken standard output, or Python reports its buffer at exit."""
     if isinstance(error, OSError) and getattr(observer, "prints", False):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

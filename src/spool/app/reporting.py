@@ -74,7 +74,7 @@ def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: st
                     progress.fold(event)
     if loop.door is Door.RUN:
         with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
-            progress.know(parse_stories(Project(Path(loop.root)).read(loop.change).tasks or ""))
+            progress.know(parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or ""))
     if not loop.running:
         progress.close(loop.ended_at if progress.ended is None else None)
     return Reported(
@@ -97,7 +97,7 @@ async def _diffs(reported: Reported) -> dict[str, Diff]:
     found = {}
     for story in reported.account.stories:
         try:
-            diff = await diff_of_story(reported.loop.root, reported.account, story, timeout_s=timeout_s)
+            diff = await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
         except (SpoolError, OSError) as error:
             diff = Diff(note=f"no diff available: {error}")
         found[story.id] = diff

@@ -11,10 +11,12 @@ from spool.app.build import open_worktree
 from spool.domain.loop import Door, state_path
 from spool.domain.settings import Settings
 from spool.domain.text import one_line
+from spool.domain.workspace import Workspace
 from spool.errors import SpoolError
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import compare
-from spool.host.git.repository import NoRepository, find_repository
+from spool.host.git.repository import NoRepository
+from spool.host.git.workspaces.opening import open_workspace
 from spool.host.state.store import StateFolder
 
 _NAMED = 3
@@ -35,15 +37,15 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(one_line(name, 60) for name in self.files[:_NAMED]) + more
 
 
-def edited_since(root: Path, change: str, settings: Settings) -> Edited | None:
+def edited_since(root: Path, change: str, settings: Settings, workspace: Workspace | None = None) -> Edited | None:
     """Return what was edited; None if there is nothing to decide: no checkpoint, no edits, or a tree as it was left."""
-    return asyncio.run(find_edits(root, change, settings))
+    return asyncio.run(find_edits(root, change, settings, workspace))
 
 
-async def find_edits(root: Path, change: str, settings: Settings) -> Edited | None:
+async def find_edits(root: Path, change: str, settings: Settings, workspace: Workspace | None = None) -> Edited | None:
     """Return what was edited since an earlier run of a change's stories; None if there is nothing to decide."""
     timeout_s = settings.command_timeout
-    repository = await find_repository(root, timeout_s=timeout_s)
+    repository = await open_workspace(root, workspace, timeout_s=timeout_s)
     if isinstance(repository, NoRepository):
         return None
     checkpoints = Checkpoints(repository, change, now=lambda: datetime.now(UTC), timeout_s=timeout_s)

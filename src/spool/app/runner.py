@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,14 +22,16 @@ from spool.app.build import (
 )
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
+from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
 from spool.app.gates import make_keeper, task_book
-from spool.app.notices import notices_of, report_killed
+from spool.app.notices import notices_of
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
 from spool.app.telemetry import telemetry_of
+from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
-from spool.domain.loop import DIED, Door, LoopSummary, Phase, summarized
+from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
@@ -37,7 +39,7 @@ from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Expenses, Harness, Ports, Store
+from spool.engine.ports import Emit, Expenses, Harness, Ports, Store, Unshared
 from spool.engine.stop import Stop
 from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
@@ -47,17 +49,21 @@ from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.checkpoints.pace import paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
+from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
 from spool.host.state.spending import SpendingFile, Unkept
 from spool.host.state.store import StateFolder
-from spool.host.terminals import NONE, TMUX
 from spool.sources.project import Project
 from spool.sources.stories import require_stories
+
+if TYPE_CHECKING:
+    from spool.host.sandbox.fence import Enclosure
 
 Observe = Callable[[LoopSpec], Sequence[Observer]]
 _KEEP_S = 1.0
@@ -75,10 +81,11 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     change = project.read(spec.change)
     if spec.door is Door.RUN:
         require_stories(change)
-    require_file(harness, Path(spec.root))
+    require_file(harness, Path(spec.directory))
+    enclosure = enclosure_of(spec, harness.traits)
     supervision = fork_supervisor()  # before asyncio and before any thread
     with supervision.line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
+        return asyncio.run(_Run(spec, project, change, harness, supervision, enclosure).run(observe))
 
 
 @dataclass
@@ -90,26 +97,33 @@ class _Run:
     _change: Change
     _harness: Harness
     _supervision: Supervision
+    _enclosure: "Enclosure | None"
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
     async def run(self, observe: Observe) -> Finish:
         """Take the locks and run the loop."""
         spec = self._spec
-        repository = await find_repository(Path(spec.root), timeout_s=spec.settings.command_timeout)
+        timeout_s = spec.settings.command_timeout
+        repository = await open_workspace(Path(spec.root), spec.workspace, timeout_s=timeout_s)
+        home = await find_repository(Path(spec.root), timeout_s=timeout_s) if spec.workspace else repository
         if spec.door is not Door.RALPH and isinstance(repository, NoRepository):
             raise SpoolError(f"a git repository is required: {repository.why}", hint="install git, or run: git init")
-        folder = open_folder(spec, repository)
+        folder = open_folder(spec, home)
         # Observers outlive the locks: a stalled reader delays the output, not the next run.
-        with ExitStack() as outliving, self._locked(repository):
+        with ExitStack() as outliving, self._locked(repository, home):
             with suppress(UnreadableState):  # reported below
-                await refuse_dirty(spec, repository, folder.load())
+                earlier = folder.load()
+                refuse_elsewhere(spec, earlier)
+                await refuse_dirty(spec, repository, earlier)
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
+            earlier = remembered(spec, earlier)
             if spec.listed:
                 self._keep_spec(earlier)
-            state = self._state(earlier, folder, repository)
+            state = self._state(earlier, folder, repository, home)
+            prepare_learnings(spec)
             with self._listed(state, folder):
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
@@ -127,12 +141,11 @@ class _Run:
             self._warnings.append(f"this loop cannot be resumed by name: {error}")
 
     @contextmanager
-    def _locked(self, repository: Repository | NoRepository) -> Iterator[None]:
-        spec, state = self._spec, self._project.state
-        if isinstance(repository, Repository):
-            locks, tree = repository.spool_dir / "locks", repository.top
-        else:
-            locks, tree = state / "locks", Path(spec.root)
+    def _locked(self, repository: Repository | NoRepository, home: Repository | NoRepository) -> Iterator[None]:
+        """Lock the working tree, and the change in the directory with its state."""
+        spec, state = self._spec, Path(self._spec.root) / STATE
+        locks = (home.spool_dir if isinstance(home, Repository) else state) / "locks"
+        tree = repository.top if isinstance(repository, Repository) else Path(spec.root)
         with held(locks, [tree, state / spec.change], holder_of(spec, self._clock.now())):
             yield
 
@@ -150,10 +163,11 @@ class _Run:
         folder.link()
         host = AgentHost(
             self._supervision,
-            directory=Path(self._spec.root),
+            directory=Path(self._spec.directory),
             logs=folder.logs,
             environment=self._environment(),
             isolated=self._spec.settings.isolate_processes,
+            enclosure=self._enclosure,
         )
         stop = Stop()
         observers = [*observe(self._spec), *notices_of(self._spec), *telemetry_of(self._spec), *plugged_in(self._spec)]
@@ -165,7 +179,7 @@ class _Run:
                 observation.notice()
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
-            keeper = asyncio.create_task(_keep(folder, stop))
+            keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
                 with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
                     return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
@@ -209,7 +223,7 @@ class _Run:
         )
         parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
-        agency = make_agency(spec, self._harness, session=_last_session(folder, self._harness.name))
+        agency = make_agency(spec, self._harness, session=last_session(folder, self._harness.name))
         ports = Ports(
             agents=room.host,
             store=store,
@@ -217,13 +231,15 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             expenses=self._expenses(room.state),
+            deliver=deliverer(spec),
+            rate_limits=RateLimitFiles() if spec.listed else Unshared(),
         )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
     def _expenses(self, state: LoopState) -> Expenses:
         if not self._spec.listed:
             return Unkept()
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now)
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=self._spec.peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
@@ -236,7 +252,7 @@ class _Run:
 
     def _earlier(self, folder: StateFolder) -> tuple[LoopState | None, Unfinished | None]:
         """Return the state to continue from, and the iteration in which its runner died, if any."""
-        _settle_killed(folder)
+        settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
             GateMemory(self._spec.folder).start_fresh()
@@ -251,10 +267,15 @@ class _Run:
         return earlier, unjudged
 
     def _state(
-        self, earlier: LoopState | None, folder: StateFolder, repository: Repository | NoRepository
+        self,
+        earlier: LoopState | None,
+        folder: StateFolder,
+        repository: Repository | NoRepository,
+        home: Repository | NoRepository,
     ) -> LoopState:
         spec, now = self._spec, self._clock.now()
-        main, top = (repository.main, repository.top) if isinstance(repository, Repository) else (spec.root, spec.root)
+        main = home.main if isinstance(home, Repository) else spec.root
+        top = repository.top if isinstance(repository, Repository) else spec.root
         known = msgspec.structs.replace(
             expected(spec, this_runner(), now),
             module=self._change.module,
@@ -264,7 +285,7 @@ class _Run:
             criterion=spec.criterion if spec.door is Door.WORKTREE else "",
             done_command=spec.done_command,
             harness=self._harness.name,
-            terminal_pid=_terminal_pid(spec.terminal),
+            terminal_pid=terminal_pid(spec.terminal),
             phase=Phase.ENDED,
             phase_since=now,
             limits=spec.limits,
@@ -288,7 +309,7 @@ class _Run:
             why = str(error)
             raise
         finally:
-            self._enter(_final(folder, loop, why))
+            self._enter(final_summary(folder, loop, why))
 
     def _enter(self, loop: LoopSummary) -> None:
         registry = this_machine()
@@ -307,7 +328,7 @@ class _Run:
         return {
             "SPOOL_RUN_ID": self._spec.run_id,
             "SPOOL_CHANGE": self._spec.change,
-            "SPOOL_CHANGE_DIR": str(Path(self._spec.root) / self._change.directory),
+            "SPOOL_CHANGE_DIR": str(Path(self._spec.directory) / self._change.directory),
         }
 
 
@@ -331,11 +352,13 @@ def _abandon(room: _Room, why: str) -> None:
     room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
 
 
-async def _keep(folder: StateFolder, stop: Stop) -> None:
+async def _keep(folder: StateFolder, directory: Path, stop: Stop) -> None:
     """Restore the state folder if it is deleted, so that status and notes keep working; stop in a removed tree."""
     while True:
         await asyncio.sleep(_KEEP_S)
         try:
+            if not directory.is_dir():
+                raise RemovedTree(f"{directory} was removed while its loop was running")
             folder.keep()
         except RemovedTree:
             stop.request("the removal of its directory")
@@ -356,47 +379,3 @@ def _mirror_name(path: Path, repository: Repository) -> str:
     """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
     inside = os.fsencode(os.path.relpath(path, repository.top))
     return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
-
-
-def _last_session(folder: StateFolder, harness: str) -> str:
-    """Return the agent's conversation from an earlier run.
-
-    The history is in the working tree, and the session becomes a word of the agent's command: never an option.
-    """
-    last = folder.history(last=1)
-    return last[0].session if last and last[0].harness == harness and not last[0].session.startswith("-") else ""
-
-
-def _settle_killed(folder: StateFolder) -> None:
-    """Register the end of the previous run if it was killed; its state is overwritten next."""
-    with suppress(SpoolError, OSError):
-        state = folder.load()
-        known = this_machine().find(state.run_id) if state else None
-        if state is None or known is None or known.reason != DIED:
-            return
-        report_killed([known])
-        this_machine().enter(
-            msgspec.structs.replace(
-                summarized(state),
-                ended_at=max(folder.active_at() or state.updated_at, state.started_at),
-                status=Status.STOPPED,
-                reason="its runner died; a later run continued",
-            )
-        )
-
-
-def _final(folder: StateFolder, loop: LoopSummary, why: str) -> LoopSummary:
-    """Return the final summary of a run: from its state, or with the error that ended it."""
-    if (state := folder.of_run(loop.run_id)) is not None:
-        loop = summarized(state)
-    if loop.status is not Status.RUNNING:
-        return loop
-    return msgspec.structs.replace(loop, status=Status.STOPPED, reason=why, ended_at=SystemClock().now())
-
-
-def _terminal_pid(terminal: str) -> int:
-    """Return the pid of this process's window: its parent, as there is no shell in between.
-
-    Under tmux and in the background it is this process itself.
-    """
-    return os.getpid() if terminal.partition(":")[0] in ("", TMUX, NONE) else os.getppid()

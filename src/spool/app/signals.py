@@ -21,7 +21,7 @@ class _Request(msgspec.Struct):
 
 
 @contextmanager
-def listening(stop: Stop, host: AgentHost, *, stdin: bool, asked_by: Callable[[], str]) -> Iterator[None]:
+def listening(stop: Stop, host: AgentHost | None, *, stdin: bool, asked_by: Callable[[], str]) -> Iterator[None]:
     """Turn signals, and `{"type":"stop"}` on standard input if `stdin` is set, into stop requests.
 
     `asked_by` returns who sent a SIGTERM, if that is known.
@@ -31,7 +31,8 @@ def listening(stop: Stop, host: AgentHost, *, stdin: bool, asked_by: Callable[[]
         signum: partial(stop.request, name) for signum, name in _SIGNALS.items()
     }
     asked[signal.SIGTERM] = lambda: stop.request(asked_by() or "SIGTERM")
-    asked[signal.SIGTSTP] = partial(_pause, host)
+    if host is not None:
+        asked[signal.SIGTSTP] = partial(_pause, host)
     with ExitStack() as stack:
         for signum, handler in asked.items():
             loop.add_signal_handler(signum, handler)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from spool.app.build import Parts
 from spool.app.gates import own_folders
+from spool.domain.loop import Door, state_path
 from spool.domain.spec import LoopSpec
 from spool.engine.plan import Plan
 from spool.engine.plans.stories import StoryPlan
@@ -12,7 +13,6 @@ from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
 from spool.host.command import run_command
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository
-from spool.host.state.store import StateFolder
 from spool.sources.openspec import OpenSpec
 from spool.sources.stories import ChangeStories
 
@@ -34,10 +34,10 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         max_retries=settings.max_retries,
         on_resume=OnResume(settings.on_resume),
         question_tool=parts.harness.traits.question_tool,
-        learnings=learnings_of(spec.root, parts.folder),
+        learnings=learnings_of(spec.change),
         answer=OnResume(spec.on_resume) if spec.on_resume else None,
         fresh=spec.fresh,
-        own_folders=own_folders(spec.root, parts.repository, parts.change.directory),
+        own_folders=own_folders(spec.directory, parts.repository, parts.change.directory),
     )
     world = StoryWorld(
         source=ChangeStories(
@@ -61,9 +61,9 @@ def _committer(parts: Parts) -> Callable[[str, tuple[str, ...]], Awaitable[str |
     return commit
 
 
-def learnings_of(root: str, folder: StateFolder) -> str:
-    """Return the relative path of the file with learnings for later stories, as the prompt names it."""
-    return str((folder.path / "learnings.md").relative_to(root))
+def learnings_of(change: str) -> str:
+    """Return the file with learnings for later stories, as the prompt names it: from where the agent works."""
+    return f"{state_path('.', Door.RUN, change)}/learnings.md".removeprefix("./")
 
 
 def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
@@ -72,7 +72,7 @@ def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
         return None
 
     async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_command(argv, directory=Path(spec.root), timeout_s=spec.settings.command_timeout)
+        done = await run_command(argv, directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
         return done.output
 
     return OpenSpec(ask)

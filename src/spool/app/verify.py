@@ -230,7 +230,7 @@ class _Ground:
             return loop.memory.base, "the start of the loop"
         if isinstance(self.repository, Repository):
             timeout_s = self.spec.settings.command_timeout
-            head = await head_of(self.repository.top, timeout_s=timeout_s, kind="tree")
+            head = await head_of(self.repository, timeout_s=timeout_s, kind="tree")
             if await keeper.holds(head):
                 return head, "HEAD"
         return "", ""

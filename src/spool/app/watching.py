@@ -3,11 +3,11 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from spool.app.loops import is_running
-from spool.domain.events import Event
+from spool.domain.events import Event, RunEnded
 from spool.domain.loop import LoopSummary
 from spool.errors import SpoolError
 from spool.host.state.journal import JournalReader
@@ -36,6 +36,14 @@ def events_of(loop: LoopSummary, tick: Callable[[], None], *, follow: bool) -> I
                 return
             time.sleep(_POLL_S)
             tick()
+
+
+def exit_code_of(loop: LoopSummary) -> int:
+    """Return the exit code of a run that is over; 1 if its runner died."""
+    with suppress(SpoolError):
+        ends = [event for event in events_of(loop, lambda: None, follow=False) if isinstance(event, RunEnded)]
+        return ends[-1].exit_code if ends else 1
+    return 1
 
 
 def log_of(path: Path, going: Callable[[], bool]) -> Iterator[bytes]:

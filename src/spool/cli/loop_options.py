@@ -20,6 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _target = option("Input")
 _where = option("Worktree")
+_place = option("Workspace")
 _agent = option("Agent")
 _checks = option("Checks")
 _limits = option("Completion and limits")
@@ -37,6 +38,34 @@ TARGET_OPTIONS = (
 LOCATE_OPTIONS = (
     _where("--path", metavar="DIR", help="Use this worktree instead of finding it by change."),
     _where("--all-projects", "everywhere", is_flag=True, help="Find the change in other projects too."),
+)
+IN_OPTION = _place(
+    "--in",
+    "place",
+    type=click.Choice(["here", "worktree", "clone"]),
+    help="Work in this tree, in a git worktree, or in a clone; from the last two the work ends on branch change/ID.  "
+    "[default: here]",
+)
+SANDBOX_OPTIONS = (
+    _place(
+        "--sandbox/--no-sandbox",
+        default=None,
+        help="Fence in the agent, its children and the checks; they work in a clone.  [default: off]",
+    ),
+    _place("--net", "sandbox_net", type=click.Choice(["on", "off"]), help="In a sandbox: network.  [default: on]"),
+    _place(
+        "--allow-host",
+        "allow_hosts",
+        multiple=True,
+        metavar="NAME",
+        help="In a sandbox: the only hosts to reach, through srt. Repeatable.",
+    ),
+    _place(
+        "--sandbox-read",
+        multiple=True,
+        metavar="PATH",
+        help="In a sandbox: let it read this path too. Repeatable.",
+    ),
 )
 REACH_OPTIONS = (
     _where("--path", metavar="DIR", help="Mean the repository around this directory."),

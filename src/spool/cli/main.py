@@ -20,6 +20,7 @@ _COMMANDS = {
     "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
+    "workspace": ("spool.cli.workspace:workspace", "List and remove the worktrees and clones in which loops work."),
     "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a running loop."),
     "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),

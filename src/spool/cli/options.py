@@ -13,6 +13,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _HEADINGS = (
     "Input",
     "Worktree",
+    "Workspace",
     "Agent",
     "Completion and limits",
     "Checks",

@@ -32,6 +32,8 @@ _EXAMPLES = (
 @click.argument("prompt", nargs=-1)
 @shared.together(shared.TARGET_OPTIONS)
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
+@shared.IN_OPTION
+@shared.together(shared.SANDBOX_OPTIONS)
 @shared.together(shared.AGENT_OPTIONS)
 @_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")
@@ -60,13 +62,14 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     if shared.may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
         return 0
 
-    from spool.cli.starting import start
+    from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 
     settings = settings_to_start(project.root, _flags(given), ask=shared.may_prompt(given)).settings
     spec = shared.spec_of(Door.RALPH, project.root, change_id, settings, given)
     again = resume_command(change_id if given["change"] is None else None)
-    return start(msgspec.structs.replace(spec, task=user_prompt, again=again), detach=given["detach"])
+    spec = place_loop(msgspec.structs.replace(spec, task=user_prompt, again=again), given["place"])
+    return start(spec, detach=given["detach"])
 
 
 def _wants_more(root: Path, change: str) -> bool:

@@ -1,7 +1,7 @@
 """`spool run`: runs a change story by story."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,15 +11,21 @@ from spool.cli.budget_options import BUDGET_OPTIONS
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
-from spool.domain.settings import Settings
 from spool.errors import UsageError
+from spool.sources.project import find_project
+
+if TYPE_CHECKING:  # `--status` starts no loop
+    from spool.domain.spec import LoopSpec
 
 _limits = option("Completion and limits")
 _run = option("Run")
+_target = option("Input")
+_place = option("Workspace")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
+    "spool run add-auth add-search fix-login --parallel 3 --in clone",
     "spool run add-auth --status",
 )
 
@@ -29,10 +35,20 @@ _EXAMPLES = (
     cls=GroupedCommand,
     examples=_EXAMPLES,
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
-    "5 done but commits failed, 130 interrupted.",
+    "5 done but commits failed, 130 interrupted; of several changes the first of 130, 1, 4, 3, 5, 0 that occurred.",
 )
-@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
-@shared.together(shared.TARGET_OPTIONS, shared.AGENT_OPTIONS)
+@click.argument("changes", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_change)
+@shared.together(shared.TARGET_OPTIONS)
+@_target("--all", "every", is_flag=True, help="Run all changes of this repository that have open tasks.")
+@shared.IN_OPTION
+@shared.together(shared.SANDBOX_OPTIONS)
+@_place(
+    "--parallel",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run up to N changes at a time, each in a worktree unless --in says otherwise.  [default: 1]",
+)
+@shared.together(shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
 @_run(
@@ -44,37 +60,47 @@ _EXAMPLES = (
 @_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
 @shared.INCLUDE_DIRTY
 @shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
-def run(change_id: str | None, **given: Any) -> int:
+def run(changes: tuple[str, ...], **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
+
+    Several changes run one after the other, or N at a time with --parallel, each in a workspace of its own and in the
+    order of `depends_on` in the front matter of their proposals.
     """
     shared.refuse_contradictions(given)
-    if change_id is not None and given["change"] is not None:
+    if changes and given["change"] is not None:
         raise UsageError("give the change once, as an argument or with --change")
+    if changes and given["every"]:
+        raise UsageError("--all takes no change")
+    if len(changes) > 1 or given["every"] or given["parallel"] is not None:
+        from spool.cli.batch import run_batch
+
+        return run_batch(find_project(Path.cwd()), changes or tuple(filter(None, [given["change"]])), given)
+    change_id = changes[0] if changes else None
     project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
     if shared.starts_no_loop(given):
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
-    from spool.cli.starting import start
+    from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
+    spec = place_loop(shared.spec_of(Door.RUN, project.root, found, settings, given), given["place"])
     answer = given["on_resume"] or ""
     if not answer and not given["fresh"] and shared.may_prompt(given):
-        answer = ask_how_to_resume(project.root, found, settings)
+        answer = ask_how_to_resume(spec)
 
-    spec = shared.spec_of(Door.RUN, project.root, found, settings, given)
     again = resume_command(found if change_id is None and given["change"] is None else None)
     return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
 
 
-def ask_how_to_resume(root: Path, change: str, settings: Settings) -> str:
+def ask_how_to_resume(spec: "LoopSpec") -> str:
     """Ask how to resume a story if the tree was edited since an earlier run left it; return an empty text if not."""
     from spool.app.resuming import edited_since
 
-    left = edited_since(root, change, settings)
+    left = edited_since(Path(spec.root), spec.change, spec.settings, spec.workspace)
     if left is None:
         return ""
     import questionary

@@ -12,17 +12,28 @@ from spool.app.runner import run
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode, Finish, Status
+from spool.domain.workspace import Kind
 from spool.views.continuing import continue_command, continue_hint
 from spool.views.hints import next_command
 from spool.views.say import say
 from spool.views.select import observers_of
 
 
+def place_loop(spec: LoopSpec, kind: str | None, *, base: str = "") -> LoopSpec:
+    """Return a spec with the workspace that was asked for, and say what was made."""
+    from spool.app.workspace_start import place
+
+    placed = place(spec, Kind(kind) if kind else None, base=base)
+    for note in placed.notes:
+        say(note, err=True)
+    return placed.spec
+
+
 def start(spec: LoopSpec, *, detach: bool) -> int:
     """Run a loop here, or start it in the background and print how to watch it; return the exit code."""
     if not detach:
         return run_here(spec)
-    require_file(find_harness(spec.settings), Path(spec.root))
+    require_file(find_harness(spec.settings), Path(spec.directory))
     refuse_dirty_now(spec)
     _report_started(in_background(spec).wait())
     return 0

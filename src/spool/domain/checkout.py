@@ -3,6 +3,7 @@
 import msgspec
 
 from spool.domain.change import is_id
+from spool.domain.workspace import branch_of_change
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,13 +18,21 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 def branches_for(change_id: str) -> tuple[str, ...]:
     """Return the possible branches of a change, the usual one first."""
-    return f"change/{change_id}", change_id, f"feature/{change_id}"
+    return branch_of_change(change_id), change_id, f"feature/{change_id}"
 
 
 def id_of(branch: str) -> str:
     """Return the change of a branch by its name; empty for a branch that does not name one."""
     prefix, _, change_id = branch.partition("/")
     return change_id if prefix in ("change", "feature") and is_id(change_id) else ""
+
+
+def change_of(checkout: Checkout) -> str:
+    """Return the change of a working tree, by its branch, else by the name that Spool gives to new ones; else empty."""
+    name = checkout.path.rstrip("/").rpartition("/")[2]
+    start = folders_for("", checkout.repository)[0]
+    named = name.removeprefix(start) if name.startswith(start) else ""
+    return id_of(checkout.branch or "") or (named if is_id(named) else "")
 
 
 def folders_for(change_id: str, repository: str) -> tuple[str, ...]:

@@ -226,6 +226,13 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     """What the loop has taken so far; None after an error of Spool's before its first iteration."""
 
 
+class NotStarted(_Event, frozen=True, kw_only=True, tag="NotStarted"):
+    """A change of several that were to run was not started; in no journal, only in the stream of all."""
+
+    change: str
+    reason: str
+
+
 Event = (
     RunStarted
     | IterationStarted
@@ -249,4 +256,5 @@ Event = (
     | Complete
     | Error
     | RunEnded
+    | NotStarted
 )

@@ -12,6 +12,7 @@ from spool.domain.gates.values import Proof
 from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
+from spool.domain.workspace import Workspace
 
 SCHEMA = 1
 """Version of all files that Spool writes. A reader refuses a newer one."""
@@ -141,9 +142,13 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     worktree: str = ""
     """The top of the working tree."""
     root: str = ""
-    """The directory that holds the change, at or below `worktree`."""
+    """The directory that holds the loop's state and, without a workspace, the change."""
     folder: str = ""
     """The loop's state folder."""
+    workspace: Workspace | None = None
+    """Where the loop works, if not in `root`."""
+    sandbox: str = "not sandboxed"
+    """The fence around the agents, in words."""
     task: str = ""
     criterion: str = ""
     """The criterion of a worktree loop."""
@@ -187,6 +192,11 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The project's name."""
         return self.project.rstrip("/").rpartition("/")[2]
+
+    @property
+    def directory(self) -> str:
+        """The directory with the change that the loop works on."""
+        return self.workspace.root if self.workspace else self.root
 
     @property
     def running(self) -> bool:

@@ -2,11 +2,37 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 PAUSE_FROM = 3
 """Consecutive errors before the first pause: one or two are normal."""
 
 LONGEST_WAIT_S = 6 * 3_600.0
 """Try again after this time, however far away the reported reset is."""
+
+
+_CLOCKS_DIFFER_S = 60.0
+_LEAST_S = 1.0
+_MOST_SPREAD_S = 30.0
+
+
+class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """A rate limit that a loop has met, for all loops with the same agent. Times are seconds since the epoch."""
+
+    until: float
+    noted_at: float
+    reason: str = ""
+
+
+def shared_wait_s(limit: RateLimit | None, *, now: float, jitter: Callable[[], float]) -> float:
+    """Return how long to wait for a rate limit that another loop has met; 0 if it is over.
+
+    One that was noted in the future is not believed: a clock was set back.
+    """
+    if limit is None or limit.noted_at > now + _CLOCKS_DIFFER_S or not limit.until - now >= _LEAST_S:
+        return 0.0
+    seconds = min(LONGEST_WAIT_S, limit.until - now)
+    return seconds + min(_MOST_SPREAD_S, 0.1 * seconds) * jitter()
 
 
 def error_pause_s(errors_in_row: int, *, base_s: float, longest_s: float = 60.0) -> float:

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from spool.domain.criteria import DEFAULT_STALL, Criterion
+from spool.domain.fence import Fence, sandbox_words
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
 from spool.domain.verdict import Limits
+from spool.domain.workspace import Workspace
 
 
 class Show(StrEnum):
@@ -52,11 +54,33 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command line that continues the loop."""
     no_gates: bool = False
     """Whether configured gates are off for this run."""
+    peers: tuple[str, ...] = ()
+    """The state folders of the loops that share this one's budgets."""
+    workspace: Workspace | None = None
+    """Where the loop works, if not in `root`, which then has only its state."""
+
+    @property
+    def directory(self) -> str:
+        """The directory in which the agent works, with the change that it works on."""
+        return self.workspace.root if self.workspace else self.root
 
     @property
     def folder(self) -> str:
         """The loop's state folder."""
         return state_path(self.root, self.door, self.change)
+
+    @property
+    def fence(self) -> Fence | None:
+        """The fence around agents and gates."""
+        settings = self.settings
+        if not settings.sandbox:
+            return None
+        return Fence(
+            net=settings.sandbox_net,
+            hosts=settings.allow_hosts,
+            read=settings.sandbox_read,
+            env=settings.sandbox_env,
+        )
 
     @property
     def gates(self) -> tuple[GateSpec, ...]:
@@ -147,9 +171,11 @@ def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
         door=spec.door,
         change=spec.change,
         project=spec.root,
-        worktree=spec.root,
+        worktree=spec.workspace.path if spec.workspace else spec.root,
         root=spec.root,
         folder=spec.folder,
+        workspace=spec.workspace,
+        sandbox=sandbox_words(spec.fence),
         harness=spec.settings.harness,
         model=spec.settings.model,
         terminal=spec.terminal,

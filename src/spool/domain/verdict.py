@@ -93,6 +93,13 @@ def with_failed_commits(finish: Finish, failed: int) -> Finish:
     return Finish(finish.status, reason, ExitCode.UNCOMMITTED)
 
 
+def undelivered(finish: Finish) -> Finish:
+    """Return the end of a loop whose work did not reach its branch."""
+    if finish.status is not Status.DONE:
+        return finish
+    return Finish(finish.status, f"{finish.reason}, but its branch was not updated", ExitCode.UNCOMMITTED)
+
+
 class NextStory(msgspec.Struct, frozen=True):
     """Drop the checkpoint of a finished story and continue with the next."""
 

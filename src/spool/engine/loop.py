@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from spool.domain.events import IterationStarted, RunStarted, StopRequested, Waiting, Warned
+from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
 from spool.domain.prices import Price
@@ -32,6 +31,7 @@ from spool.domain.verdict import (
     Wait,
     advance,
     out_of_budget,
+    undelivered,
     with_failed_commits,
 )
 from spool.engine.account import Account
@@ -42,10 +42,10 @@ from spool.engine.plan import Place, Plan, after_failed_commit
 from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
+from spool.engine.waits import Waits
 from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 
 _Result = TypeVar("_Result")
-_WAIT_SLICE_S = 30.0
 _RECORD_S = 3.0
 """Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
@@ -59,7 +59,7 @@ class Agency:
     patience: Patience
     model: str | None = None
     allow_all: bool = False
-    pretend_sandbox: bool = False
+    in_sandbox: bool = False
     auto_commit: bool = False
     resume: bool = False
     """Whether the agent continues its conversation instead of starting a new one."""
@@ -93,6 +93,7 @@ class Loop:
         self._examiner = Examiner(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
+        self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
         self._mark_is_old = True
         self._session = agency.session
 
@@ -119,6 +120,7 @@ class Loop:
             try:
                 finish = self._plan.conclude(await self._iterate())
                 finish = with_failed_commits(finish, self._state.memory.failed_commits)
+                finish = await self._delivered(finish)
             except (SpoolError, OSError) as error:
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED)
@@ -178,11 +180,12 @@ class Loop:
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
             case Wait(seconds, reason):
-                await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+                await self._waits.for_limit(seconds, reason)
+                self._mark_is_old = True  # a person may have edited files meanwhile
             case Continue(pause_s):
                 if pause_s:
-                    errors = self._tally.errors_in_row
-                    await self._wait(pause_s, f"{errors} failed iterations in a row", Phase.PAUSING)
+                    await self._waits.after_errors(pause_s, self._tally.errors_in_row)
+                    self._mark_is_old = True
             case NextStory():
                 return await self._settle()
             case Retry():
@@ -212,6 +215,10 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
+        if await self._waits.with_others(self._plan.limits):
+            self._mark_is_old = True
+        if self._stop.requested:
+            return self._stopped()
         if self._state.phase is not Phase.PREPARING:
             self._account.save(phase=Phase.PREPARING)
         prompt = await self._prepare(place)
@@ -299,7 +306,7 @@ class Loop:
             directory=agency.directory,
             patience=agency.patience,
             allow_all=agency.allow_all,
-            pretend_sandbox=agency.pretend_sandbox,
+            in_sandbox=agency.in_sandbox,
             session=self._session if agency.resume else "",
             price=agency.price,
             exceeded=partial(self._spending.exceeded, self._state.usage),
@@ -337,21 +344,6 @@ class Loop:
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
 
-    async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
-        seconds = self._spending.at_most(seconds)
-        until = self._ports.clock.now() + timedelta(seconds=seconds)
-        self._account.save(phase=phase, waiting_until=until)
-        self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
-        # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
-        # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
-        clock, began = self._ports.clock, self._ports.clock.monotonic()
-        until_s = began + seconds
-        while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
-            if await self._stop.interrupts(clock.sleep(min(left_s, _WAIT_SLICE_S))):
-                break
-        self._account.count_wait(round(clock.monotonic() - began, 3))
-        self._mark_is_old = True  # a person may have edited files meanwhile
-
     async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """Await work; on failure, warn and return None."""
         try:
@@ -376,6 +368,25 @@ class Loop:
         if (self._state.story or self._agency.auto_commit) and finish.exit_code is not ExitCode.COMPLETE:
             # After the end is written: a hung git must not delay a stop.
             self._account.remember(msgspec.structs.replace(self._state.memory, fingerprint=await self._fingerprint()))
+        if finish.status is Status.STOPPED and not self._stop.forced:
+            with suppress(TimeoutError, SpoolError, OSError):  # the next run does it
+                async with asyncio.timeout(_RECORD_S):
+                    await self._ports.deliver()
+
+    async def _delivered(self, finish: Finish) -> Finish:
+        """Bring the commits to their branch; after a stop only once the end is written."""
+        if finish.status is Status.STOPPED:
+            return finish
+        try:
+            delivered = await self._stop.obeyed(self._delivery())
+        except CommandError as error:
+            self._account.warn(error)
+            delivered = None
+        return finish if delivered else undelivered(finish)
+
+    async def _delivery(self) -> bool:
+        await self._ports.deliver()
+        return True
 
     async def _edited(self) -> bool:
         """Whether the tree may have been edited since the last run ended."""

@@ -1,17 +1,24 @@
 """The protocols through which the engine reaches the machine. `host` and `harness` implement them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from spool.domain.events import Event
 from spool.domain.invocation import AgentRequest, Invocation, Traits
+from spool.domain.pacing import RateLimit
 from spool.domain.state import Changes, IterationRecord, LoopState
 from spool.domain.stream import StreamEvent, Usage
 
 Emit = Callable[[Event], None]
+Deliver = Callable[[], Awaitable[None]]
+"""Brings the commits of a loop to where the person finds them."""
+
+
+async def delivered_already() -> None:
+    """Do nothing: the commits are made where the person finds them."""
 
 
 class Decoder(Protocol):
@@ -127,6 +134,31 @@ class Expenses(Protocol):
         """Return the usage of all loops in the current local day."""
         ...
 
+    def others(self) -> Usage:
+        """Return the usage of the other loops that share this one's budgets."""
+        ...
+
+
+class RateLimits(Protocol):
+    """Shares the rate limits that loops meet among all loops with the same agent."""
+
+    def known(self, harness: str) -> RateLimit | None:
+        """Return the rate limit that was noted last, if any."""
+
+    def note(self, harness: str, limit: RateLimit) -> None:
+        """Note a rate limit; one that ends later stays."""
+
+
+class Unshared:
+    """The rate limits of a loop that shares none."""
+
+    def known(self, harness: str) -> RateLimit | None:  # noqa: ARG002 - the protocol's signature
+        """Return None."""
+        return None
+
+    def note(self, harness: str, limit: RateLimit) -> None:
+        """Do nothing."""
+
 
 class Worktree(Protocol):
     """Reports and commits changes in the working tree."""
@@ -171,3 +203,5 @@ class Ports:
     worktree: Worktree
     clock: Clock
     expenses: Expenses
+    deliver: Deliver = delivered_already
+    rate_limits: RateLimits = field(default_factory=Unshared)

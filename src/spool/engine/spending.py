@@ -20,7 +20,8 @@ class Spending:
     def exceeded(self, used: Usage, so_far: Usage = Usage()) -> Exceeded | None:  # noqa: B008 - a frozen value
         """Return the budget that is used up, if any; `so_far` is the usage of the running agent."""
         today = self._expenses.today() + so_far if self._budgets.of_day else Usage()
-        return exceeded(self._budgets, used + so_far, run_s=self._run_s, today=today)
+        shared = used + so_far + self._expenses.others()
+        return exceeded(self._budgets, shared, run_s=self._run_s, today=today)
 
     def at_most(self, seconds: float) -> float:
         """Return a wait, cut at the run's time limit."""

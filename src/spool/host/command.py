@@ -58,7 +58,7 @@ async def run_command(
                 await process.wait()
         except TimeoutError:
             raise CommandTimeout(
-                f"'{_name(argv)}' did not answer within {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT
+                f"'{short_name(argv)}' did not answer within {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT
             ) from None
         finally:
             if process.returncode is None:
@@ -78,10 +78,20 @@ async def checked(
     try:
         done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
     except OSError as error:
-        raise CommandNotRun(f"cannot run '{_name(argv)}': {error.strerror or error}") from error
+        raise not_run(short_name(argv), error) from error
+    return succeeded(short_name(argv), done)
+
+
+def not_run(name: str, error: OSError) -> CommandNotRun:
+    """Return the error of a command that could not be started."""
+    return CommandNotRun(f"cannot run '{name}': {error.strerror or error}")
+
+
+def succeeded(name: str, done: Completed) -> Completed:
+    """Return a command's result; raise if it failed."""
     if done.exit_code:
         said = done.errors.decode("utf-8", "replace") or done.text
-        raise CommandFailed(f"'{_name(argv)}' failed with code {done.exit_code}: {one_line(said, 300)}", said=said)
+        raise CommandFailed(f"'{name}' failed with code {done.exit_code}: {one_line(said, 300)}", said=said)
     return done
 
 
@@ -131,7 +141,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
                 return
 
 
-def _name(argv: Sequence[str | Path]) -> str:
+def short_name(argv: Sequence[str | Path]) -> str:
     """Return a command's short name: `git add`, without its forty options."""
     words = [str(word) for word in argv]
     program = words[0].rpartition("/")[2]

@@ -15,6 +15,7 @@ from spool.domain.change import (
     resolve,
     same_module,
 )
+from spool.domain.front_matter import split
 from spool.domain.loop import STATE
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
@@ -52,6 +53,10 @@ class Project:
                 hint=f"active changes: {', '.join(active) or 'none'}",
             )
         return resolve(query, active)
+
+    def is_archived(self, query: str) -> bool:
+        """Whether a change with this name is archived."""
+        return is_id(query) and bool(self._archived(query))
 
     def _archived(self, query: str) -> list[Path]:
         """Return archived changes with this name, which OpenSpec prefixes with a date."""
@@ -198,7 +203,7 @@ def read_text(path: Path) -> str | None:
 
 
 def _title(proposal: str, fallback: str) -> str:
-    for line in proposal.splitlines():
+    for line in split(proposal)[1].splitlines():
         if line.startswith("# "):
             return line[2:].strip().removeprefix("Change:").strip() or fallback
     return fallback

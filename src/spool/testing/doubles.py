@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.domain.gates.boxes import Ledger
 from spool.domain.invocation import Invocation
+from spool.domain.pacing import RateLimit
 from spool.domain.state import Changes, IterationRecord, LoopState
 from spool.domain.stream import Usage
 from spool.engine.task_book import TaskBook
@@ -86,9 +87,28 @@ class MemoryExpenses:
             self.added.add((record.run_id, record.iteration))
             self._spent += record.usage
 
+    def others(self) -> Usage:
+        """Return nothing: no other loop shares the budget."""
+        return Usage()
+
     def today(self) -> Usage:
         """Return what was added, and what was spent before."""
         return self._spent
+
+
+class MemoryRateLimits:
+    """Keeps the rate limits that loops meet."""
+
+    def __init__(self) -> None:
+        self.noted: dict[str, RateLimit] = {}
+
+    def known(self, harness: str) -> RateLimit | None:
+        """Return the rate limit that was noted last, if any."""
+        return self.noted.get(harness)
+
+    def note(self, harness: str, limit: RateLimit) -> None:
+        """Note a rate limit."""
+        self.noted[harness] = limit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from spool.domain.verdict import Finish
 from spool.engine.iteration import Patience
 from spool.engine.loop import Agency, Loop
 from spool.engine.plan import Plan
-from spool.engine.ports import Expenses, Ports, Worktree
+from spool.engine.ports import Deliver, Expenses, Ports, RateLimits, Worktree, delivered_already
 from spool.engine.stop import Stop
 from spool.harness.command import CommandOptions, command
-from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryExpenses, MemoryStore
+from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryExpenses, MemoryRateLimits, MemoryStore
 
 _Kind = TypeVar("_Kind")
 
@@ -27,6 +27,8 @@ class Stage:
     tree: Worktree = field(default_factory=FakeTree)
     expenses: Expenses = field(default_factory=MemoryExpenses)
     clock: ManualClock = field(default_factory=ManualClock)
+    deliver: Deliver = delivered_already
+    rate_limits: RateLimits = field(default_factory=MemoryRateLimits)
     events: list[Event] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
 
@@ -74,7 +76,14 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
     state = continued(state, earlier, last_iteration=last.iteration if last else 0)
     agents = FakeAgents(*lines)
     ports = Ports(
-        agents=agents, store=store, emit=stage.emit, worktree=stage.tree, clock=stage.clock, expenses=stage.expenses
+        agents=agents,
+        store=store,
+        emit=stage.emit,
+        worktree=stage.tree,
+        clock=stage.clock,
+        expenses=stage.expenses,
+        deliver=stage.deliver,
+        rate_limits=stage.rate_limits,
     )
     loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
     try:

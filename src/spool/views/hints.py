@@ -1,6 +1,6 @@
 """Words the typed hints of lower layers as flags and commands."""
 
-from spool.errors import Hint, LockedError, NoWorktree, SpoolError
+from spool.errors import Hint, LockedError, NoWorktree, SpoolError, WorksElsewhere
 
 _WORDS = {
     Hint.ALLOW_ALL: "run with --allow-all, or allow the tools in the agent's own settings",
@@ -18,10 +18,16 @@ _WORDS = {
     Hint.OWN_SETTINGS: "set it in your own config.toml; spool config shows its path",
     Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
+    Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
+    Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
+    Hint.WORK_HERE: "work there with --in here, or check out another branch",
+    Hint.REMOVE_WORKSPACE: "start anew from the branch: spool workspace remove, then run again",
+    Hint.NAME_WORKSPACE: "name it by its path; spool workspace list shows it",
+    Hint.NAME_DEPENDENCY: "name it as well, or run all open changes with --all",
     Hint.CLAUDE_AS_ROOT: (
         'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '
         "(SPOOL_CLAUDE_AS_ROOT), to tell claude that this is one"
@@ -52,6 +58,8 @@ def next_step(error: SpoolError) -> str:
             return f"watch it with: wt-loop attach {error.change}, stop it with: wt-loop stop {error.change}"
         case LockedError(door="ralph" | "run", change=change):
             return f"watch it with: spool {error.door} --status --change {change}"
+        case WorksElsewhere():
+            return f"continue it there with --in {error.kind}, or set it aside with --fresh"
         case NoWorktree():
             return f"create it with --create, or by hand: {error.hint}"
         case _:

@@ -107,7 +107,7 @@ def _lines(loop: LoopSummary) -> list[str]:
     limit, least = loop.limits.max_iterations, loop.limits.min_iterations
     bounds = f"at least {least}, " if least > 1 else ""
     bounds += f"at most {limit}" if limit is not None else "no upper limit"
-    lines = [f"Change    {loop.change}", _status_line(loop)]
+    lines = [f"Change    {loop.change}", _status_line(loop), *_workspace_lines(loop)]
     if loop.story is not None:
         story = loop.story
         attempt = f", attempt {story.attempt}" if story.attempt > 1 else ""
@@ -124,6 +124,11 @@ def _lines(loop: LoopSummary) -> list[str]:
     if loop.memory.failed_commits:
         lines.append(f"Commits   {loop.memory.failed_commits} failed")
     return [*lines, *_receipt_lines(loop)]
+
+
+def _workspace_lines(loop: LoopSummary) -> list[str]:
+    where = loop.workspace
+    return [f"Works in  {where.kind} {one_line(where.path, 400)}, branch {where.branch}"] if where else []
 
 
 def _proof_lines(loop: LoopSummary) -> list[str]:
@@ -160,7 +165,8 @@ def _status_line(loop: LoopSummary) -> str:
 
 
 def _agent_line(loop: LoopSummary) -> str:
-    return f"Agent     {one_line(loop.harness)}{f', model {one_line(loop.model)}' if loop.model else ''}"
+    model = f", model {one_line(loop.model)}" if loop.model else ""
+    return f"Agent     {one_line(loop.harness)}{model}, {one_line(loop.sandbox)}"
 
 
 def _now(loop: LoopSummary) -> str:

@@ -72,7 +72,7 @@ class RecordedTrees:
 
     async def _git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         done = await ask_git(
-            *(os.fsdecode(word) for word in words), directory=self.top, timeout_s=self._timeout_s, stdin=stdin
+            self._repository, *(os.fsdecode(word) for word in words), timeout_s=self._timeout_s, stdin=stdin
         )
         return done.output
 
@@ -108,7 +108,7 @@ class RecordedTrees:
 
         It is a repository, so that a check may ask git; it borrows ignored files, such as `.venv`.
         """
-        scratch = user_cache() / "scratch"
+        scratch = (self._repository.kept or user_cache()) / "scratch"
         make_folder(scratch)
         with tempfile.TemporaryDirectory(prefix="check-", dir=scratch, ignore_cleanup_errors=True) as name:
             folder = Path(name) / self._repository.top.name
@@ -124,16 +124,16 @@ class RecordedTrees:
         """Make a repository that borrows the objects, with HEAD where it is; no git of ours uses a transport."""
         make_folder(folder)
         words = ("init", "--quiet", "--template=", f"--object-format={self._repository.object_format}")
-        await ask_git(*words, directory=folder, timeout_s=_CHECKOUT_S)
+        await ask_git(self._repository, *words, directory=folder, timeout_s=_CHECKOUT_S)
         lent = self._repository.common_dir / "objects"
         make_folder(folder / ".git" / "objects" / "info")
         (folder / ".git" / "objects" / "info" / "alternates").write_bytes(os.fsencode(lent) + b"\n")
         if head := await self._head():
-            await ask_git("update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
-            await ask_git("read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
+            await ask_git(self._repository, "update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
+            await ask_git(self._repository, "read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
 
     async def _head(self) -> str:
-        return await head_of(self.top, timeout_s=self._timeout_s)
+        return await head_of(self._repository, timeout_s=self._timeout_s)
 
 
 def _stamp(top: Path, name: bytes) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
+from spool.domain.workspace import branch_of_change
 from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
 from spool.host.git.pointers import main_of, top_of
 from spool.host.git.repository import QUIET, git_environment, online_environment
@@ -68,7 +69,7 @@ def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path] | None
     name = f"{_repository_name(here)}-wt-{change_id}"
     raise NoWorktree(
         f"no worktree for '{change_id}'",
-        hint=f"create one: git worktree add {shlex.quote(f'../{name}')} -b change/{change_id}",
+        hint=f"create one: git worktree add {shlex.quote(f'../{name}')} -b {branch_of_change(change_id)}",
     )
 
 
@@ -85,11 +86,12 @@ def checkout_at(path: Path) -> Checkout:
 
 
 def make_checkout(
-    change_id: str, *, here: Path, copy: Sequence[str], setup: str, folders: Sequence[Path] = ()
+    change_id: str, *, here: Path, copy: Sequence[str], setup: str, folders: Sequence[Path] = (), base: str = ""
 ) -> tuple[Checkout, list[Path]]:
     """Create a change's worktree beside the main one, on its branch, and copy the files that match `copy`.
 
-    Copy `folders` too, where they are not committed; return those that were.
+    A new branch starts at `base`, by default where the main worktree is. Copy `folders` too, where they are not
+    committed; return those that were.
     """
     known = checkouts(here)
     if not known:
@@ -98,23 +100,23 @@ def make_checkout(
     path = main.parent / folders_for(change_id, known[0].repository)[0]
     if path.exists():
         raise UsageError(f"{path} already exists, and is not a worktree of this repository", hint=Hint.CHOOSE_PATH)
-    branch = _existing_branch(change_id, main)
-    words = [str(path), branch] if branch else ["-b", f"change/{change_id}", str(path)]
+    branch = existing_branch(change_id, main)
+    words = [str(path), branch] if branch else ["-b", branch_of_change(change_id), str(path), *([base] if base else [])]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
     for source in _to_copy(main, copy):
         if not os.path.lexists(path / source.name):  # a branch may bring a link that leads nowhere yet
             shutil.copy2(source, path / source.name, follow_symlinks=False)
-    brought = [folder for folder in folders if _bring_along(folder, path, newer=branch is None)]
+    brought = [folder for folder in folders if bring_along(folder, path, newer=branch is None)]
     if setup:
-        _set_up(setup, path)
-    made = Checkout(path=str(path), branch=branch or f"change/{change_id}", repository=known[0].repository)
+        set_up(setup, path)
+    made = Checkout(path=str(path), branch=branch or branch_of_change(change_id), repository=known[0].repository)
     return made, brought
 
 
 def has_branch(change_id: str, here: Path) -> bool:
     """Whether the repository around a directory has a branch for a change."""
     known = checkouts(here)
-    return bool(known) and _existing_branch(change_id, Path(known[0].path)) is not None
+    return bool(known) and existing_branch(change_id, Path(known[0].path)) is not None
 
 
 def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
@@ -179,7 +181,8 @@ def _unique(found: Iterable[Checkout]) -> list[Checkout]:
     return list({Path(one.path).resolve(): one for one in reversed(list(found))}.values())[::-1]
 
 
-def _existing_branch(change_id: str, main: Path) -> str | None:
+def existing_branch(change_id: str, main: Path) -> str | None:
+    """Return the branch that a change has already, if any."""
     for branch in branches_for(change_id):
         if git("branch", "--list", "--format=%(refname:short)", "--", branch, directory=main).strip() == branch:
             return branch
@@ -192,8 +195,8 @@ def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
     return sorted(path for path in found if path.parent.resolve() == path.parent)
 
 
-def _bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
-    """Copy a folder into a new worktree if that lacks it, or, if `newer`, has only what was committed of it."""
+def bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
+    """Copy a folder into a new working tree if that lacks it, or, if `newer`, has only what was committed of it."""
     top = top_of(folder)
     if top is None or not folder.is_dir():
         return False
@@ -208,7 +211,7 @@ def _uncommitted(folder: Path) -> bool:
     return bool(git("status", "--porcelain", "--ignored", "--untracked-files=all", "--", ".", directory=folder))
 
 
-def _set_up(command: str, directory: Path) -> None:
+def set_up(command: str, directory: Path) -> None:
     """Run the user's own command line verbatim."""
     done = subprocess.run(["/bin/sh", "-c", command], cwd=directory, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:

@@ -65,7 +65,7 @@ _Git = Callable[..., Awaitable[str]]
 async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Git]:
     """Yield git on the shadow repository with a separate index: the runner may be using the shadow's."""
     shadow = repository.spool_dir / "shadow" / WorktreeIdentity(repository).key
-    with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
+    with tempfile.TemporaryDirectory(prefix="spool-diff-", dir=repository.kept) as folder:
         index = Path(folder) / "index"
         with suppress(FileNotFoundError):
             await asyncio.to_thread(shutil.copy, shadow / "index", index)
@@ -78,7 +78,7 @@ async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Gi
 
         async def git(*words: str, stdin: bytes = b"") -> str:
             options = ("-c", "core.bigFileThreshold=256k")
-            done = await ask_git(*options, *words, directory=repository.top, timeout_s=timeout_s, env=env, stdin=stdin)
+            done = await ask_git(repository, *options, *words, timeout_s=timeout_s, env=env, stdin=stdin)
             return done.output.decode("utf-8", "surrogateescape")
 
         yield git

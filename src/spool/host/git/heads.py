@@ -9,12 +9,12 @@ class GitHeads:
     """The HEAD of one working tree."""
 
     def __init__(self, repository: Repository, *, timeout_s: float) -> None:
-        self._top = repository.top
+        self._repository = repository
         self._timeout_s = timeout_s
 
     async def head(self) -> str:
         """Return the checked-out commit; empty before the first commit."""
-        return await head_of(self._top, timeout_s=self._timeout_s)
+        return await head_of(self._repository, timeout_s=self._timeout_s)
 
     async def commits(self, before: str, after: str) -> tuple[str, ...]:
         """Return the commits in `after` but not in `before`, oldest first."""
@@ -22,6 +22,6 @@ class GitHeads:
             return ()
         known = [f"^{before}"] if before else []
         listed = await ask_git(
-            "rev-list", f"--max-count={_LISTED}", after, *known, directory=self._top, timeout_s=self._timeout_s
+            self._repository, "rev-list", f"--max-count={_LISTED}", after, *known, timeout_s=self._timeout_s
         )
         return tuple(reversed(listed.text.split()))

@@ -1,15 +1,15 @@
 """Runs git without the user's hooks, filters, file system monitor and prompts."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from spool.domain.text import one_line
-from spool.host.command import Completed, checked, run_command
+from spool.host.command import Completed, not_run, run_command, short_name, succeeded
 
 QUIET = (
     "-c", "core.fsmonitor=false",
@@ -34,13 +34,30 @@ _PERSONAL = (
 )
 
 
+class Fence(Protocol):
+    """Runs programs where an agent's files can do no harm."""
+
+    def enclose(
+        self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path
+    ) -> tuple[Sequence[str | Path], Mapping[str, str]]:
+        """Return the command that runs another one inside, with its environment."""
+
+
 class Repository(msgspec.Struct, frozen=True):
-    """A git working tree and its git directories."""
+    """A git working tree and its git directories.
+
+    All git commands of a loop in its working tree go through `run_git`, which has this value. So two facts decide
+    which git directory and which configuration is believed, and `workspaces/opening.py` sets both: `kept`, a folder
+    for Spool's own data that the agent cannot write, and `fence`, in which git runs.
+    """
 
     top: Path
     git_dir: Path
     common_dir: Path
     object_format: str
+    kept: Path | None = None
+    """Where Spool keeps its data of a clone, whose git directory is the agent's."""
+    fence: Fence | None = None
 
     @property
     def main(self) -> Path:
@@ -50,7 +67,17 @@ class Repository(msgspec.Struct, frozen=True):
     @property
     def spool_dir(self) -> Path:
         """Spool's folder for data that must survive `git clean -fdx`."""
-        return self.common_dir / "spool"
+        return self.kept or self.common_dir / "spool"
+
+    @property
+    def identity_file(self) -> Path:
+        """The file with the identity of the working tree."""
+        return (self.kept or self.git_dir / "spool") / "worktree"
+
+    @property
+    def is_clone(self) -> bool:
+        """Whether it is a clone of Spool's, in which the git directory and its hooks are the agent's."""
+        return self.kept is not None
 
 
 class NoRepository(msgspec.Struct, frozen=True):
@@ -86,34 +113,66 @@ def bound_environment(git_dir: Path, top: Path, **added: str) -> dict[str, str]:
     return {name: value for name, value in inherited.items() if not name.startswith("GIT_") or name.startswith(kept)}
 
 
-async def ask_git(
-    *words: str | Path, directory: Path, timeout_s: float, env: Mapping[str, str] | None = None, stdin: bytes = b""
+async def run_git(
+    repository: Repository,
+    *words: str | Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    directory: Path | None = None,
+    quietly: bool = True,
 ) -> Completed:
-    """Run git; raise unless it succeeds."""
-    return await checked(
-        ["git", *QUIET, *words], directory=directory, timeout_s=timeout_s, env=env or git_environment(), stdin=stdin
-    )
+    """Run git in a working tree and return its result, whatever the exit code. `quietly` disables the user's hooks.
+
+    This is the one place where git runs on a tree that an agent writes: where there is a fence, inside it.
+    """
+    where, given = directory or repository.top, git_environment() if env is None else env
+    argv: Sequence[str | Path] = ["git", *(QUIET if quietly else ()), *words]
+    if repository.fence is not None:
+        argv, given = repository.fence.enclose(argv, given, where)
+    return await run_command(argv, directory=where, timeout_s=timeout_s, env=given, stdin=stdin)
 
 
-async def head_of(directory: Path, *, timeout_s: float, kind: Literal["commit", "tree"] = "commit") -> str:
-    """Return the checked-out commit, or its tree; empty before the first commit."""
-    argv = ["git", *QUIET, "rev-parse", "--quiet", "--verify", f"HEAD^{{{kind}}}"]
-    done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=git_environment())
+async def ask_git(
+    repository: Repository,
+    *words: str | Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    directory: Path | None = None,
+    quietly: bool = True,
+) -> Completed:
+    """Run git in a working tree; raise unless it succeeds."""
+    name = short_name(["git", *words])
+    try:
+        done = await run_git(
+            repository, *words, timeout_s=timeout_s, env=env, stdin=stdin, directory=directory, quietly=quietly
+        )
+    except OSError as error:
+        raise not_run(name, error) from error
+    return succeeded(name, done)
+
+
+async def head_of(
+    repository: Repository, *, timeout_s: float, inside: str = "", kind: Literal["commit", "tree"] = "commit"
+) -> str:
+    """Return the checked-out commit, or its tree, of a working tree or one inside it; empty before the first commit."""
+    words = ("rev-parse", "--quiet", "--verify", f"HEAD^{{{kind}}}")
+    done = await run_git(repository, *words, timeout_s=timeout_s, directory=repository.top / inside)
     return "" if done.exit_code else done.text
 
 
-async def find_repository(directory: Path, *, timeout_s: float) -> Repository | NoRepository:
+async def find_repository(
+    directory: Path, *, timeout_s: float, fence: Fence | None = None
+) -> Repository | NoRepository:
     """Return the repository around a directory, as found by git itself, so that its refusals apply."""
+    words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
+    argv: Sequence[str | Path] = ["git", *QUIET, "rev-parse", "--path-format=absolute", *words]
+    env: Mapping[str, str] = git_environment()
+    if fence is not None:
+        argv, env = fence.enclose(argv, env, directory)
     try:
-        found = await run_command(
-            [
-                "git", *QUIET, "rev-parse", "--path-format=absolute",
-                "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format",
-            ],
-            directory=directory,
-            timeout_s=timeout_s,
-            env=git_environment(),
-        )  # fmt: skip
+        found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env)
     except FileNotFoundError:
         return NoRepository("git is not installed")
     if found.exit_code:
@@ -124,7 +183,7 @@ async def find_repository(directory: Path, *, timeout_s: float) -> Repository | 
     top, git_dir, common_dir, object_format = answers
     if git_dir_of(Path(top)) != os.path.realpath(git_dir):
         return NoRepository(f"its settings name another working tree, {one_line(top)}")
-    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format)
+    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, fence=fence)
 
 
 def git_dir_of(top: Path) -> str | None:

@@ -14,11 +14,10 @@ import msgspec
 from spool.domain.state import Changes
 from spool.domain.text import capped
 from spool.errors import CheckpointError, CommandFailed, HookRefused
-from spool.host.command import checked, run_command
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
-from spool.host.git.repository import QUIET, Repository, ask_git, git_environment, head_of, online_environment
+from spool.host.git.repository import Repository, ask_git, head_of, online_environment, run_git
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
@@ -85,7 +84,7 @@ class GitWorktree:
         recording = await self._recorder.record()
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
-            heads[name] = await head_of(self._repository.top / name, timeout_s=self._timeout_s)
+            heads[name] = await head_of(self._repository, inside=name, timeout_s=self._timeout_s)
         return _Mark(tree=recording.tree, heads=heads)
 
     async def fingerprint(self) -> str:
@@ -99,10 +98,9 @@ class GitWorktree:
         )
         digest = sha256(msgspec.json.encode([mark.tree, sorted(mark.heads.items())]))
         for words in asked:
-            argv = ["git", *QUIET, *words]
-            digest.update((await run_command(argv, directory=top, timeout_s=timeout_s, env=git_environment())).output)
+            digest.update((await run_git(self._repository, *words, timeout_s=timeout_s)).output)
         ignored = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        listed = await ask_git(*ignored, directory=top, timeout_s=timeout_s)
+        listed = await ask_git(self._repository, *ignored, timeout_s=timeout_s)
         for name in listed.output.split(b"\0"):
             digest.update(_stamp(top, name) if name and not name.endswith(b"/") else b"")
         return digest.hexdigest()
@@ -110,9 +108,10 @@ class GitWorktree:
     async def dirty(self, excepting: Sequence[str]) -> list[str]:
         """Return the files with uncommitted changes, but for Spool's own and those under the given paths."""
         listed = await ask_git(
+            self._repository,
             "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--",
             ".", *(f":(exclude,top,literal){path}" for path in (".spool/.state", *excepting)),
-            directory=self._repository.top, timeout_s=self._timeout_s,
+            timeout_s=self._timeout_s,
         )  # fmt: skip
         return [line[3:] for line in listed.text.split("\0") if line]
 
@@ -121,7 +120,6 @@ class GitWorktree:
         for name in _UNFINISHED:
             if (self._repository.git_dir / name).exists():
                 raise CommandFailed(f"not committed: a git operation is in progress ({name})")
-        top = self._repository.top
         left = [f":(exclude,top,literal){name}" for name in leaving]
         await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state", *left)
         if not await self._staged():
@@ -132,33 +130,32 @@ class GitWorktree:
             if not await self._has_hook() or _NO_IDENTITY in error.said or _LOCKED in error.said:
                 raise
             raise HookRefused(str(error), said=capped(error.said, _HOOK_WORDS)) from None
-        head = await ask_git("rev-parse", "HEAD", directory=top, timeout_s=self._timeout_s)
+        head = await ask_git(self._repository, "rev-parse", "HEAD", timeout_s=self._timeout_s)
         return head.text
 
     async def _has_hook(self) -> bool:
         """Whether a hook can have refused a commit."""
-        found = await run_command(  # not quietly: that leaves the hooks out
-            ["git", "rev-parse", "--git-path", "hooks"],
-            directory=self._repository.top,
-            timeout_s=self._timeout_s,
-            env=git_environment(),
-        )
+        if self._repository.is_clone:
+            return False
+        words = ("rev-parse", "--git-path", "hooks")
+        found = await run_git(self._repository, *words, timeout_s=self._timeout_s, quietly=False)
         folder = self._repository.top / found.text
         return any(os.access(folder / name, os.X_OK) for name in _HOOKS)
 
     async def _staged(self) -> bool:
-        staged = await ask_git(
-            "diff", "--cached", "--name-only", "--no-ext-diff",
-            directory=self._repository.top, timeout_s=self._timeout_s,
-        )  # fmt: skip
+        words = ("diff", "--cached", "--name-only", "--no-ext-diff")
+        staged = await ask_git(self._repository, *words, timeout_s=self._timeout_s)
         return bool(staged.text)
 
     async def _as_user(self, *words: str) -> None:
-        """Run git with the user's hooks; while another git, an editor's for example, holds the index, retry for 2 s."""
-        top = self._repository.top
+        """Run git with the user's hooks; while another git, an editor's for example, holds the index, retry for 2 s.
+
+        The hooks of a clone are the agent's, and are not run.
+        """
+        env, quietly = online_environment(), self._repository.is_clone
         for pause_s in (*_LOCKED_PAUSES_S, None):
             try:
-                await checked(["git", *words], directory=top, timeout_s=self._timeout_s, env=online_environment())
+                await ask_git(self._repository, *words, timeout_s=self._timeout_s, env=env, quietly=quietly)
                 return
             except CommandFailed:
                 if pause_s is None or not (self._repository.git_dir / "index.lock").exists():

@@ -17,6 +17,11 @@ def user_state() -> Path:
     return _place("user_state_path", "spool")
 
 
+def user_data() -> Path:
+    """Return the user's data directory, for clones."""
+    return _place("user_data_path", "spool")
+
+
 def user_cache() -> Path:
     """Return the user's cache directory, for what can be made again."""
     return _place("user_cache_path", "spool")

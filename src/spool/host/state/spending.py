@@ -3,7 +3,7 @@
 Many runners append to the file at once, each line in one write, so no lock is needed and no reader sees half a line.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from spool.errors import StateError
 from spool.host.state.files import append_line
 from spool.host.state.places import user_state
 from spool.host.state.records import encoded
+from spool.host.state.store import StateFolder
 from spool.nofollow import make_folder
 
 
@@ -40,8 +41,17 @@ _DECODE = msgspec.json.Decoder(Spent)
 class SpendingFile:
     """Adds the iterations of one loop, and returns the spending of all loops today."""
 
-    def __init__(self, *, project: str, change: str, now: Callable[[], datetime], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        project: str,
+        change: str,
+        now: Callable[[], datetime],
+        folder: Path | None = None,
+        peers: Sequence[str] = (),
+    ) -> None:
         self._folder = folder or user_state() / "spending"
+        self._peers = Peers(peers)
         self._project = project
         self._change = change
         self._now = now
@@ -86,6 +96,10 @@ class SpendingFile:
             self._count(added)
         return self._total
 
+    def others(self) -> Usage:
+        """Return the usage of the loops that share this one's budgets."""
+        return self._peers.usage()
+
     def _count(self, lines: bytes) -> None:
         for line in lines.split(b"\n"):
             with suppress(msgspec.MsgspecError, UnicodeDecodeError):  # a torn line, or one of a newer Spool
@@ -98,8 +112,36 @@ class SpendingFile:
         return self._folder / f"{self._now().astimezone():%Y-%m-%d}.jsonl"
 
 
+class Peers:
+    """The loops that share a budget: each has its usage in its state, which is read again when it has changed."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = [StateFolder(Path(folder)) for folder in folders]
+        self._known: dict[Path, tuple[int, Usage]] = {}
+
+    def usage(self) -> Usage:
+        """Return their usage over all of their runs; what cannot be read counts as it was."""
+        total = Usage()
+        for folder in self._folders:
+            total += self._usage_of(folder)
+        return total
+
+    def _usage_of(self, folder: StateFolder) -> Usage:
+        stamp, usage = self._known.get(folder.path, (0, Usage()))
+        with suppress(OSError, StateError):
+            now = (folder.path / "state.json").stat().st_mtime_ns
+            if now != stamp and (state := folder.load()) is not None:
+                self._known[folder.path] = (now, state.usage)
+                return state.usage
+        return usage
+
+
 class Unkept:
     """The spending of a demo or a check, which counts as no loop."""
+
+    def others(self) -> Usage:
+        """Return nothing spent."""
+        return Usage()
 
     def add(self, record: IterationRecord) -> None:
         """Do nothing."""

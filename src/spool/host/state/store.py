@@ -68,9 +68,7 @@ class StateFolder:
         self.refuse_removed()
         with files.naming(self.path):
             make_folder(self.path)
-        guard = self.path.parent.parent / ".gitignore"
-        if not guard.exists():
-            files.replace_file(guard, b"*\n")
+        hide_from_git(self.path.parent.parent)
         if self._mirror is not None:
             make_folder(self._mirror)
             for name in (*_GROWING, "state.json"):
@@ -244,6 +242,12 @@ class StateFolder:
             with files.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
                 files.write_all(descriptor, data)
             temporary.rename(self._mirror / "state.json")
+
+
+def hide_from_git(folder: Path) -> None:
+    """Hide a folder of state from git, by a file in it."""
+    if not (folder / ".gitignore").exists():
+        files.replace_file(folder / ".gitignore", b"*\n")
 
 
 def _ground(root: Path) -> tuple[int, bool] | None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.host.command import run_command
-from spool.host.git.repository import Repository, git_environment
+from spool.host.git.repository import Repository, run_git
 
 _SETTINGS = r"^core\.(excludesfile|ignorecase|precomposeunicode)$"
 
@@ -49,11 +48,12 @@ class IgnoreRulesReader:
         seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())
         if seen == self._seen or not self._repository.git_dir.is_dir():
             return
-        answer = await run_command(
-            ["git", "--git-dir", self._repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _SETTINGS],
+        words = ("--git-dir", self._repository.git_dir, "config", "-z", "--type=path", "--get-regexp", _SETTINGS)
+        answer = await run_git(
+            self._repository,
+            *words,
             directory=self._repository.top if self._repository.top.is_dir() else self._repository.git_dir,
             timeout_s=self._timeout_s,
-            env=git_environment(),
         )
         if answer.exit_code <= 1:  # more than that is a configuration that cannot be read
             rows = answer.output.decode("utf-8", "surrogateescape").split("\0")

@@ -7,7 +7,6 @@ import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
-from spool.host.command import run_command
 from spool.host.git.checkpoints.folders import Folders, folders_of, learn_folders
 from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import (
@@ -25,7 +24,7 @@ from spool.host.git.checkpoints.paths import Spared, spared
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
 from spool.host.git.checkpoints.untracked import Untracked, find_untracked
-from spool.host.git.repository import QUIET, git_environment
+from spool.host.git.repository import git_environment, run_git
 from spool.host.threads import in_thread, together
 
 LARGE_FILE_BYTES = 100 << 20
@@ -215,9 +214,9 @@ class Recorder:
         git_dir = self.shadow.repository.git_dir
         if not (git_dir / "index").exists():
             return []
-        done = await run_command(
-            ["git", *QUIET, "ls-files", "--cached", "--ignored", "--exclude-standard", "-z"],
-            directory=self.shadow.repository.top,
+        done = await run_git(
+            self.shadow.repository,
+            *("ls-files", "--cached", "--ignored", "--exclude-standard", "-z"),
             timeout_s=self.shadow.timeout_s,
             env=git_environment(GIT_DIR=str(git_dir), GIT_WORK_TREE=str(self.shadow.repository.top)),
         )

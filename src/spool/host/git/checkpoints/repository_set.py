@@ -9,6 +9,7 @@ from spool.host.git.checkpoints.mounts import mounts_below
 from spool.host.git.checkpoints.paths import place, shown, spared
 from spool.host.git.checkpoints.repository_checkpoint import RepositoryCheckpoint, TreeSettings
 from spool.host.git.checkpoints.snapshot import Part, Snapshot
+from spool.host.git.leading_out import leads_out
 from spool.host.git.repository import NoRepository, Repository, find_repository
 
 MOST_NESTED = 100
@@ -28,7 +29,8 @@ class RepositorySet:
         git_dir = self._settings.path_of(part.git_dir)
         known = self._repositories.get(part.path)
         if known is None or (part.path and known.repository.git_dir != git_dir):
-            repository = Repository(
+            repository = msgspec.structs.replace(
+                self._repository,
                 top=place(self._top, part.path),
                 git_dir=git_dir,
                 common_dir=self._settings.path_of(part.common_dir),
@@ -114,11 +116,15 @@ class RepositorySet:
         name = shown(path)
         if path not in self._repositories and len(self._repositories) > MOST_NESTED:
             return f"{name}: too many nested repositories; this one is neither saved nor touched"
-        found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s)
+        outer = self._repository
+        found = await find_repository(place(self._top, path), timeout_s=self._settings.timeout_s, fence=outer.fence)
         if isinstance(found, NoRepository):
             return f"{name}: neither saved nor touched, since git says: {found.why}"
-        if found.common_dir == self._repository.common_dir:
+        if found.common_dir == outer.common_dir:
             return ""
+        if outer.is_clone and (not found.common_dir.is_relative_to(outer.top) or leads_out(found.git_dir)):
+            return f"{name}: neither saved nor touched, since its git directory leads out of the clone"
+        found = msgspec.structs.replace(found, kept=outer.kept)
         self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
         return None
 

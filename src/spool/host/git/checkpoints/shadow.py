@@ -10,12 +10,12 @@ from pathlib import Path
 
 from spool.domain.text import one_line
 from spool.errors import CommandFailed
-from spool.host.command import Completed, run_command
+from spool.host.command import Completed
 from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesReader
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
 from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.stamps import clock_ns
-from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
+from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
 from spool.host.state.files import replace_file
 from spool.nofollow import make_folder, refuse_links
 
@@ -121,6 +121,7 @@ class Shadow:
 
     async def _run(self, *words: str | bytes, stdin: bytes = b"") -> Completed:
         return await ask_git(
+            self.repository,
             *self._config,
             *(os.fsdecode(word) for word in words),
             directory=self._directory,
@@ -142,8 +143,10 @@ class Shadow:
         if not names:
             return set()
         as_user = f"core.ignoreCase={self.rules.ignore_case}"
-        done = await run_command(
-            ["git", *QUIET, *self._config, "-c", as_user, "check-ignore", "-z", "--stdin", "--no-index"],
+        words = (*self._config, "-c", as_user, "check-ignore", "-z", "--stdin", "--no-index")
+        done = await run_git(
+            self.repository,
+            *words,
             directory=self._directory,
             timeout_s=self.timeout_s,
             env={name: value for name, value in self._env.items() if name != "GIT_LITERAL_PATHSPECS"},

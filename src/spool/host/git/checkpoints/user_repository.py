@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import CommandFailed
-from spool.host.command import Completed, run_command
+from spool.host.command import Completed
 from spool.host.git.checkpoints.shadow import remove_locks
-from spool.host.git.repository import QUIET, Repository, ask_git, bound_environment
+from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
 from spool.host.state.files import replace_file
 from spool.host.threads import in_thread
 
@@ -56,6 +56,7 @@ class UserRepository:
     async def git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git and insist on success."""
         done = await ask_git(
+            self.repository,
             *_DURABLE,
             *(os.fsdecode(word) for word in words),
             directory=self._directory,
@@ -91,8 +92,8 @@ class UserRepository:
 
     async def ask(self, *words: str) -> Completed:
         """Run a git that may answer with a refusal."""
-        return await run_command(
-            ["git", *QUIET, *words], directory=self._directory, timeout_s=self._timeout_s, env=self._env
+        return await run_git(
+            self.repository, *words, directory=self._directory, timeout_s=self._timeout_s, env=self._env
         )
 
     async def refs(self) -> Refs:

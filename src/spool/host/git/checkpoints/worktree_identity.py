@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import CheckpointError, StateError
+from spool.host.git.leading_out import LEADING_OUT_HINT, leads_out
 from spool.host.git.repository import Repository, git_dir_of
 from spool.host.state.files import replace_file
 from spool.nofollow import make_folder
@@ -37,7 +38,7 @@ class WorktreeIdentity:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._path = _record_path(repository.git_dir)
+        self._path = repository.identity_file
         self._link = git_dir_of(repository.top)
         self._shadows = repository.spool_dir / "shadow"
         found = _read(self._path)
@@ -68,6 +69,8 @@ class WorktreeIdentity:
                 f"the git directory {self._repository.git_dir} was removed or replaced; nothing was changed",
                 hint="its checkpoints are gone with it; the files in the working tree are as they were left",
             )
+        if self._repository.is_clone and (path := leads_out(self._repository.git_dir)):
+            raise CheckpointError(f"the clone's git directory leads out of the clone: {path}", hint=LEADING_OUT_HINT)
 
     def _recognise(self, found: _Record) -> None:
         """Decide whether a record is this working tree's own, moved or not, or was copied from another."""

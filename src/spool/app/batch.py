@@ -1,0 +1,236 @@
+"""Runs several loops at once, each in a workspace and a runner of its own.
+
+The runners are detached: if this process is killed they continue, `spool ps` lists them, and the same command watches
+them again. What is shown comes from their journals, in a thread of its own, so that a terminal that does not read holds
+up nothing.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from spool.app.batch_feed import BatchFeed, BatchView
+from spool.app.control import ask_to_stop
+from spool.app.launch import Launched, in_background
+from spool.app.loops import is_running, loop_at
+from spool.app.signals import listening
+from spool.app.watching import exit_code_of
+from spool.app.workspace_start import place
+from spool.domain.batch import Member, Stand, may_start, never_start, total_exit_code
+from spool.domain.budget import Limit
+from spool.domain.events import NotStarted
+from spool.domain.loop import Door, LoopSummary
+from spool.domain.spec import LoopSpec, Show
+from spool.domain.text import one_line
+from spool.domain.verdict import ExitCode
+from spool.domain.workspace import Kind
+from spool.engine.ports import Clock
+from spool.engine.stop import Stop
+from spool.errors import SpoolError
+from spool.host.clock import SystemClock
+from spool.host.git.repository import Repository, find_repository
+from spool.host.git.workspaces.bases import merged_base
+
+_TICK_S = 0.1
+_SPENT = "the budget is used up"
+
+
+class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Several loops to run."""
+
+    members: tuple[Member, ...]
+    specs: tuple[LoopSpec, ...]
+    """One for each member, in the same order, without workspaces."""
+    kind: Kind
+    parallel: int
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of one loop of a batch."""
+
+    change: str
+    stand: Stand
+    exit_code: int
+    reason: str = ""
+    branch: str = ""
+
+
+@dataclass
+class _Loop:
+    """A loop that runs: started here, or found running."""
+
+    spec: LoopSpec
+    launched: Launched | None = None
+    found: LoopSummary | None = None
+
+    @property
+    def run_id(self) -> str:
+        return self.found.run_id if self.found else self.spec.run_id
+
+    @property
+    def branch(self) -> str:
+        workspace = self.found.workspace if self.found else self.spec.workspace
+        return workspace.branch if workspace else ""
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        if self.launched is not None:
+            return self.launched.exit_code
+        assert self.found is not None  # noqa: S101 - it is one or the other
+        return None if is_running(self.found) else exit_code_of(self.found)
+
+    def stop(self, by: str) -> None:
+        """Ask its runner to stop; a second request forces it."""
+        if self.launched is not None:
+            self.launched.ask_to_stop(by)
+        elif self.found is not None:
+            ask_to_stop(self.found, by)
+
+
+@dataclass
+class Batch:
+    """One run of a batch."""
+
+    plan: BatchPlan
+    view: BatchView
+    as_json: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+    ended: list[Ended] = field(default_factory=list)
+    _loops: dict[str, _Loop] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._specs = {spec.change: spec for spec in self.plan.specs}
+        self._stands = {member.change: Stand.WAITING for member in self.plan.members}
+        self._needs = {member.change: member.depends_on for member in self.plan.members}
+        self._began_s = self.clock.monotonic()
+        self._closed = ""
+        self._stop = Stop()
+
+    def run(self) -> int:
+        """Run all loops to their ends and return the exit code."""
+        with BatchFeed(self.view) as feed:
+            return asyncio.run(self._run(feed))
+
+    async def _run(self, feed: BatchFeed) -> int:
+        stop, starting = self._stop, set[asyncio.Task[None]]()
+        with listening(stop, None, stdin=self.as_json, asked_by=lambda: ""), stop.waking(self._stop_all):
+            while True:
+                self._collect(feed)
+                self._skip(feed)
+                if not starting and not stop.requested:
+                    starting = {self._start_soon(one, feed) for one in self._ready()[:1]}
+                if not starting and Stand.RUNNING not in self._stands.values() and not self._ready():
+                    break
+                await asyncio.sleep(_TICK_S)
+                starting = {task for task in starting if not task.done()}
+                if stop.forced and starting:
+                    os._exit(ExitCode.INTERRUPTED)  # a clone in the making; the next run removes what is left of it
+        codes = [one.exit_code for one in self.ended]
+        return total_exit_code([*codes, *([ExitCode.INTERRUPTED] if stop.requested else [])])
+
+    def _ready(self) -> list[str]:
+        return [] if self._closed else may_start(self.plan.members, self._stands, parallel=self.plan.parallel)
+
+    def _start_soon(self, change: str, feed: BatchFeed) -> "asyncio.Task[None]":
+        """Start a loop in a thread: a clone may take long."""
+        self._stands[change] = Stand.RUNNING
+        return asyncio.create_task(asyncio.to_thread(self._start, change, feed))
+
+    def _start(self, change: str, feed: BatchFeed) -> None:
+        spec = self._specs[change]
+        try:
+            running = loop_at(Path(spec.root), Door.RUN, change)
+            if running is not None and running.running:
+                loop = _Loop(spec, found=running)
+            else:
+                spec, notes = self._placed(spec)
+                for note in notes:
+                    feed.say(change, note)
+                if self._stop.requested:
+                    self._end(change, Stand.SKIPPED, int(ExitCode.INTERRUPTED), "stopped", feed)
+                    return
+                loop = _Loop(spec, launched=in_background(spec))
+        except (SpoolError, OSError) as error:
+            self._end(change, Stand.FAILED, getattr(error, "exit_code", 1), str(error), feed)
+            return
+        self._loops[change] = loop
+        if self._stop.requested:
+            loop.stop(self._stop.by)
+        feed.follow(change, loop.run_id, Path(spec.folder))
+
+    def _placed(self, spec: LoopSpec) -> tuple[LoopSpec, tuple[str, ...]]:
+        branches = [self._loops[one].branch for one in self._needs[spec.change]]
+        base = asyncio.run(_base(spec, branches)) if branches else ""
+        placed = place(spec, self.plan.kind, base=base)
+        settings = placed.spec.settings
+        if settings.max_duration:
+            left_s = settings.max_duration - (self.clock.monotonic() - self._began_s)
+            settings = msgspec.structs.replace(settings, max_duration=max(1.0, left_s))
+        peers = tuple(one.folder for one in self.plan.specs if one.change != spec.change)
+        return msgspec.structs.replace(placed.spec, settings=settings, peers=peers, show=Show.NOTHING), placed.notes
+
+    def _collect(self, feed: BatchFeed) -> None:
+        """Take note of the loops that have ended."""
+        for change, loop in list(self._loops.items()):
+            code = loop.exit_code() if self._stands[change] is Stand.RUNNING else None
+            if code is None:
+                continue
+            summary = loop_at(Path(loop.spec.root), Door.RUN, change)
+            summary = summary if summary and summary.run_id == loop.run_id else None
+            reason = summary.reason if summary else _why_not(loop)
+            stand = Stand.DONE if code == ExitCode.COMPLETE else Stand.FAILED
+            self._end(change, stand, code, reason, feed, seen=summary is not None, branch=loop.branch)
+            if summary is not None and summary.limit not in (None, Limit.STALL):
+                self._closed = _SPENT
+
+    def _skip(self, feed: BatchFeed) -> None:
+        """Take note of the changes that will not start any more."""
+        stop = self._stop
+        waiting = [change for change, stand in self._stands.items() if stand is Stand.WAITING]
+        if stop.requested or self._closed:
+            code = ExitCode.INTERRUPTED if stop.requested else ExitCode.STUCK
+            reasons = dict.fromkeys(waiting, "stopped" if stop.requested else self._closed)
+        else:
+            code, reasons = ExitCode.FAILED, never_start(self.plan.members, self._stands)
+        for change, reason in reasons.items():
+            self._end(change, Stand.SKIPPED, int(code), reason, feed)
+
+    def _end(
+        self,
+        change: str,
+        stand: Stand,
+        code: int,
+        reason: str,
+        feed: BatchFeed,
+        *,
+        seen: bool = False,
+        branch: str = "",
+    ) -> None:
+        self._stands[change] = stand
+        self.ended.append(
+            Ended(change=change, stand=stand, exit_code=code, reason=one_line(reason, 400), branch=branch)
+        )
+        if not seen:
+            feed.see(change, NotStarted(change=change, reason=one_line(reason, 400)))
+
+    def _stop_all(self) -> None:
+        for change, loop in list(self._loops.items()):
+            if self._stands[change] is Stand.RUNNING:
+                loop.stop(self._stop.by)
+
+
+async def _base(spec: LoopSpec, branches: Sequence[str]) -> str:
+    timeout_s = spec.settings.command_timeout
+    repository = await find_repository(Path(spec.root), timeout_s=timeout_s)
+    return await merged_base(repository, branches, timeout_s=timeout_s) if isinstance(repository, Repository) else ""
+
+
+def _why_not(loop: _Loop) -> str:
+    """Return why a runner ended before its loop began."""
+    found = loop.launched.summary() if loop.launched else None
+    said = found.reason if found else loop.launched.said() if loop.launched else ""
+    return said or "its runner died"

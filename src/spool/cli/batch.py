@@ -1,0 +1,63 @@
+"""Runs several changes at once, for `spool run A B C` and `spool run --all`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from spool.cli import loop_options as shared
+from spool.domain.loop import Door
+from spool.domain.workspace import Kind
+from spool.errors import UsageError
+from spool.sources.project import Project
+
+if TYPE_CHECKING:
+    from spool.app.batch import BatchPlan
+
+_DEFAULT_PARALLEL = 1
+
+
+def run_batch(project: Project, names: Sequence[str], given: dict[str, Any]) -> int:
+    """Run several changes and return the exit code of all."""
+    _refuse_contradictions(given)
+    from spool.app.batch import Batch
+    from spool.views.batch import batch_view, show_ends
+
+    plan = _plan(project, names, given)
+    changes = [member.change for member in plan.members]
+    view = batch_view(changes, as_json=given["as_json"], verbose=given["verbose"])
+    batch = Batch(plan, view, as_json=given["as_json"])
+    code = batch.run()
+    if not given["as_json"]:
+        show_ends(batch.ended)
+    return code
+
+
+def _plan(project: Project, names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
+    import msgspec
+
+    from spool.app.batch import BatchPlan
+    from spool.app.batch_members import open_changes, read_members
+    from spool.cli.target import resume_command
+    from spool.cli.trust import settings_to_start
+
+    changes = open_changes(project, given["module"]) if given["every"] else [project.resolve(name) for name in names]
+    if not changes:
+        raise UsageError("no changes to run", hint="name them, or run all that are open with --all")
+    members = read_members(project, changes)
+    settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
+    specs = [shared.spec_of(Door.RUN, project.root, member.change, settings, given) for member in members]
+    again, answer = resume_command(), given["on_resume"] or ""
+    return BatchPlan(
+        members=tuple(members),
+        specs=tuple(msgspec.structs.replace(spec, again=again, on_resume=answer) for spec in specs),
+        kind=Kind(given["place"] or Kind.WORKTREE),
+        parallel=given["parallel"] or _DEFAULT_PARALLEL,
+    )
+
+
+def _refuse_contradictions(given: dict[str, Any]) -> None:
+    if given["place"] == Kind.HERE:
+        raise UsageError("several changes cannot share one tree", hint="use --in worktree or --in clone")
+    if given["detach"]:
+        raise UsageError("--detach takes one change", hint="start several in tmux, or with nohup")
+    if shared.starts_no_loop(given):
+        raise UsageError("--status and the context options take one change", hint="spool ps lists running loops")

@@ -1,0 +1,58 @@
+"""The waits of a loop: for a rate limit of its own or of another loop, and after errors."""
+
+from datetime import timedelta
+
+from spool.domain.events import Waiting
+from spool.domain.loop import Phase
+from spool.domain.pacing import RateLimit, shared_wait_s
+from spool.domain.verdict import Limits
+from spool.engine.account import Account
+from spool.engine.ports import Ports
+from spool.engine.spending import Spending
+from spool.engine.stop import Stop
+
+_SLICE_S = 30.0
+
+
+class Waits:
+    """Waits, and says so, until the time is over or a stop is requested."""
+
+    def __init__(self, account: Account, spending: Spending, ports: Ports, stop: Stop, *, harness: str) -> None:
+        self._account = account
+        self._spending = spending
+        self._ports = ports
+        self._stop = stop
+        self._harness = harness
+
+    async def for_limit(self, seconds: float, reason: str) -> None:
+        """Wait for a rate limit, and note it for the other loops with the same agent."""
+        now = self._ports.clock.now().timestamp()
+        self._ports.rate_limits.note(self._harness, RateLimit(until=now + seconds, noted_at=now, reason=reason))
+        await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+
+    async def with_others(self, limits: Limits) -> bool:
+        """Wait for a rate limit that another loop with the same agent has met; return whether there was one."""
+        limit = self._ports.rate_limits.known(self._harness) if limits.rate_limit_pause_s else None
+        now, jitter = self._ports.clock.now().timestamp(), self._ports.clock.jitter
+        seconds = shared_wait_s(limit, now=now, jitter=jitter)
+        if seconds:
+            why = f": {limit.reason}" if limit and limit.reason else ""
+            await self._wait(seconds, f"rate limit, met by another loop with {self._harness}{why}", Phase.WAITING)
+        return bool(seconds)
+
+    async def after_errors(self, seconds: float, errors: int) -> None:
+        """Pause after consecutive errors."""
+        await self._wait(seconds, f"{errors} failed iterations in a row", Phase.PAUSING)
+
+    async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
+        seconds = self._spending.at_most(seconds)
+        clock, began = self._ports.clock, self._ports.clock.monotonic()
+        until, until_s = clock.now() + timedelta(seconds=seconds), began + seconds
+        self._account.save(phase=phase, waiting_until=until)
+        self._ports.emit(Waiting(seconds=round(seconds, 3), until=until, reason=reason))
+        # In slices, until either clock reaches its end: with the wall clock, a laptop that slept through the reset does
+        # not wait again; with the monotonic clock, setting the wall clock back does not turn a second into an hour.
+        while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
+            if await self._stop.interrupts(clock.sleep(min(left_s, _SLICE_S))):
+                break
+        self._account.count_wait(round(clock.monotonic() - began, 3))

@@ -1,0 +1,1 @@
+"""Clones in which loops work, and how their commits reach the person's repository."""

@@ -52,7 +52,7 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
         case events.Warned():
             return [Told("--- ", f"warning: {words.warning(event)}", Role.WARN)]
         case events.NotStarted():
-            return [Told("--- ", f"not started: {event.reason}", Role.BAD)]
+            return [Told("--- ", f"not started: {event.reason}", Role.BAD, heading=True)]
         case events.RunEnded():
             taken = receipt_lines(event.receipt) if event.receipt else ()
             role = Role.GOOD if event.status is Status.DONE else Role.BAD

@@ -10,10 +10,12 @@ from spool.app.reporting import Report, Reported
 from spool.domain.account.stories import Attempt
 from spool.domain.account.timeline import Activity, Stretch
 from spool.domain.account.values import Account
+from spool.domain.workspace import Kind, Workspace
 from spool.views.report import charts
 from spool.views.report.html import html
 from spool.views.report.markdown import markdown
 from spool.views.report.terminal import page
+from spool.views.report.words import steps
 from tests.tui.scene import START, finished, half_way, loop_in, stuck
 from tests.unit.domain.test_account import account
 
@@ -85,3 +87,16 @@ def test_long_diffs_are_cut_and_what_is_no_utf8_is_replaced() -> None:
     assert "(28002 more lines)" in written
     assert "&lt;&amp;.py" in written
     assert written.encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("kind", [Kind.WORKTREE, Kind.CLONE])
+def test_work_in_a_workspace_is_reviewed_in_the_persons_own_repository(kind: Kind) -> None:
+    report = reported(account([*half_way(), *stuck()]))
+    workspace = Workspace(
+        kind=kind, path="/w/add-auth", repository="/work/shop/.git", branch="change/add-auth", base="0123456789abcdef"
+    )
+    loop = msgspec.structs.replace(report.loops[0].loop, workspace=workspace, worktree="/w/add-auth")
+    found = steps(msgspec.structs.replace(report.loops[0], loop=loop))
+    assert found[0].command == "git -C /work/shop log -p --reverse 0123456789ab..change/add-auth"
+    commands = [step.command for step in found]
+    assert any("git -C /w/add-auth" in command for command in commands) is (kind is Kind.WORKTREE)

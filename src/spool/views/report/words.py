@@ -11,6 +11,7 @@ from spool.domain.account.values import Account, StoryAccount
 from spool.domain.loop import Door
 from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
+from spool.domain.workspace import Kind
 from spool.views import words
 from spool.views.continuing import continue_command
 from spool.views.look import STANDINGS, Role
@@ -174,11 +175,14 @@ def steps(reported: Reported) -> list[Step]:
     """Return what to type next: to review the work, to get discarded work back, to continue, or to land it."""
     account, loop = reported.account, reported.loop
     git = ["git", "-C", loop.worktree or loop.root]
-    found = []
-    if account.commits:
+    found, in_clone = [], loop.workspace is not None and loop.workspace.kind is Kind.CLONE
+    if loop.workspace is not None:
+        span = f"{loop.workspace.base[:12]}..{loop.workspace.branch}"
+        found.append(Step("Review with", shlex.join(["git", "-C", loop.project, "log", "-p", "--reverse", span])))
+    elif account.commits:
         span = f"{account.commits[0][:12]}^..{account.commits[-1][:12]}"
         found.append(Step("Review with", shlex.join([*git, "log", "-p", "--reverse", span])))
-    if not account.commits or account.kept:
+    if not in_clone and (not found or account.kept):  # a clone's own git settings are the agent's
         found.append(Step("Review with" if not found else "and", shlex.join([*git, "diff", "HEAD"])))
     found += [Step("Get back with", words.restore(one.name)) for one in account.discarded[-_RESTORED:]]
     if len(account.discarded) > _RESTORED:
@@ -195,7 +199,7 @@ def _landing(reported: Reported, git: list[str]) -> list[Step]:
     loop, account = reported.loop, reported.account
     apart = reported.branch and reported.base_branch and reported.branch != reported.base_branch
     found = []
-    if not account.commits and loop.door is not Door.WORKTREE:
+    if not account.commits and loop.door is not Door.WORKTREE and loop.workspace is None:
         add, commit = shlex.join([*git, "add", "--all"]), shlex.join([*git, "commit", "-m", loop.change])
         found.append(Step("Land with", f"{add} && {commit}"))
     if apart:

@@ -23,6 +23,8 @@ class Hint(StrEnum):
     PRICES = "prices"
     LIMIT_TIME = "limit_time"
     GATES = "gates"
+    SANDBOX = "sandbox"
+    SAME_FENCE = "same_fence"
     ADD_GATE = "add_gate"
     NAME_CHANGE = "name_change"
     TRUST = "trust"

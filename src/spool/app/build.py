@@ -70,7 +70,7 @@ def is_root() -> bool:
 
 
 def _claims_sandbox(settings: Settings) -> bool:
-    return settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
+    return settings.sandbox or settings.claude_as_root == "pretend-sandbox" or bool(os.environ.get("IS_SANDBOX"))
 
 
 def require_file(harness: Harness, root: Path) -> None:
@@ -105,7 +105,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:
         directory=spec.directory,
         model=settings.model,
         allow_all=settings.allow_all,
-        pretend_sandbox=is_root() and settings.claude_as_root == "pretend-sandbox",
+        in_sandbox=is_root() and (settings.sandbox or settings.claude_as_root == "pretend-sandbox"),
         auto_commit=settings.auto_commit,
         resume=settings.resume_agent,
         session=session,

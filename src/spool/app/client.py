@@ -19,6 +19,7 @@ from spool.app.notes import add_note
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
+from spool.app.workspace_start import place
 from spool.domain.loop import Door, LoopSummary, state_path
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
@@ -161,6 +162,7 @@ class Client:
             on_resume=on_resume or self._on_resume,
         )
         self._fresh = False
+        spec = (await asyncio.to_thread(place, spec, None)).spec
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
         runner = msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or "")
         return expected(spec, runner, datetime.now(UTC))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,7 @@ from spool.app.earlier_runs import final_summary, last_session, settle_killed, t
 from spool.app.gates import make_keeper, task_book
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
-from spool.app.workspaces import deliverer, prepare_learnings, refuse_elsewhere, remembered
+from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
 from spool.domain.events import Event, IterationEnded, RunEnded, Warned
 from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
@@ -59,6 +59,9 @@ from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import require_stories
 
+if TYPE_CHECKING:
+    from spool.host.sandbox.fence import Enclosure
+
 Observe = Callable[[LoopSpec], Sequence[Observer]]
 _KEEP_S = 1.0
 
@@ -76,9 +79,10 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
     if spec.door is Door.RUN:
         require_stories(change)
     require_file(harness, Path(spec.directory))
+    enclosure = enclosure_of(spec, harness.traits)
     supervision = fork_supervisor()  # before asyncio and before any thread
     with supervision.line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervision).run(observe))
+        return asyncio.run(_Run(spec, project, change, harness, supervision, enclosure).run(observe))
 
 
 @dataclass
@@ -90,6 +94,7 @@ class _Run:
     _change: Change
     _harness: Harness
     _supervision: Supervision
+    _enclosure: "Enclosure | None"
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
@@ -159,6 +164,7 @@ class _Run:
             logs=folder.logs,
             environment=self._environment(),
             isolated=self._spec.settings.isolate_processes,
+            enclosure=self._enclosure,
         )
         stop = Stop()
         observers = [*observe(self._spec), *plugged_in(self._spec)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from spool.app.build import find_harness, require_file
+from spool.app.workspaces import no_clone
 from spool.domain.checkout import Checkout
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
@@ -30,11 +31,16 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def place(spec: LoopSpec, kind: Kind, *, base: str = "") -> Placed:
+def place(spec: LoopSpec, asked: Kind | None, *, base: str = "") -> Placed:
     """Return a spec for a workspace of this kind, which is made if there is none.
+
+    Without a kind it is the tree one stands in or, for a sandbox, a clone.
 
     `base` is the commit from which new work starts, HEAD by default. Commits are implied: the work ends on a branch.
     """
+    kind = asked or (Kind.CLONE if spec.fence else Kind.HERE)
+    if spec.fence is not None and kind is not Kind.CLONE:
+        raise no_clone()
     if kind is Kind.HERE:
         return Placed(spec=spec)
     require_file(find_harness(spec.settings), Path(spec.root))  # a missing agent is noticed before anything is made
@@ -121,10 +127,18 @@ class _Making:
                 await branches.require_free(branch)
                 left = await branches.commit_of(f"refs/heads/{branch}")
                 folders = tuple(str(folder) for folder in self._folders())
-                plan = Plan(change=change, branch=branch, base=left or base, left=left, folders=folders)
+                plan = Plan(
+                    change=change,
+                    branch=branch,
+                    base=left or base,
+                    left=left,
+                    sandboxed=self._spec.fence is not None,
+                    folders=folders,
+                )
                 clone = await make_clone(repository, plan)
                 await self._note_clone(repository, home / clone.folder, clone.branch)
             else:
+                self._require_same_fence(home / clone.folder, sandboxed=clone.sandboxed)
                 await branches.require_unmoved(change, clone.branch)
         except BranchMoved as error:
             hint = Hint.REMOVE_WORKSPACE if clone is not None and error.moved else error.hint
@@ -134,6 +148,12 @@ class _Making:
                 set_up(self._spec.settings.worktree_setup, home / clone.folder)
             clone = mark_ready(home, clone)
         return workspace_of(home, clone, self._inside(repository))
+
+    def _require_same_fence(self, path: Path, *, sandboxed: bool) -> None:
+        """Raise if fenced-in and other agents would share a clone, each trusting what the others left."""
+        if sandboxed != (self._spec.fence is not None):
+            how = "in a sandbox" if sandboxed else "without a sandbox"
+            raise UsageError(f"the work in {path} began {how}", hint=Hint.SAME_FENCE)
 
     async def _note_clone(self, repository: Repository, path: Path, branch: str) -> None:
         self._note(str(path), branch, Kind.CLONE, ())

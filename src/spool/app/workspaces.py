@@ -1,19 +1,26 @@
 """What a runner does for a loop that works in a workspace of its own."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from spool.domain.invocation import Traits
 from spool.domain.loop import STATE, PlanState, state_path
 from spool.domain.spec import LoopSpec
 from spool.domain.state import LoopState
 from spool.domain.verdict import Status
 from spool.domain.workspace import Kind, Workspace
 from spool.engine.ports import Deliver, delivered_already
-from spool.errors import UsageError, WorksElsewhere
+from spool.errors import Hint, UsageError, WorksElsewhere
 from spool.host.git.workspaces.delivery import Branches
+from spool.host.git.workspaces.opening import git_fence, main_of
+from spool.host.git.workspaces.transport import UPLOAD_PACK
 from spool.host.state.store import hide_from_git
 from spool.nofollow import Linked, make_folder
+
+if TYPE_CHECKING:
+    from spool.host.sandbox.fence import Enclosure
 
 
 def deliverer(spec: LoopSpec) -> Deliver:
@@ -22,11 +29,33 @@ def deliverer(spec: LoopSpec) -> Deliver:
     if workspace is None or workspace.kind is not Kind.CLONE:
         return delivered_already
     branches = Branches(Path(workspace.repository), timeout_s=spec.settings.command_timeout)
+    served_by = git_fence(workspace).serving() if workspace.sandboxed else UPLOAD_PACK
 
     async def deliver() -> None:
-        await branches.deliver(spec.change, workspace)
+        await branches.deliver(spec.change, workspace, served_by=served_by)
 
     return deliver
+
+
+def no_clone() -> UsageError:
+    """Return the error for a sandbox anywhere else."""
+    why = "an agent can get out of a tree that shares its git directory with another"
+    return UsageError(f"a sandbox needs a clone: {why}", hint=Hint.SANDBOX)
+
+
+def enclosure_of(spec: LoopSpec, traits: Traits) -> "Enclosure | None":
+    """Return the fence around a loop's agents and gates; raise a UsageError if it cannot be made."""
+    workspace = spec.workspace
+    if spec.fence is None:
+        return None
+    if workspace is None or not workspace.sandboxed:
+        raise no_clone()
+    from spool.host.sandbox.fence import Enclosure, Ground
+
+    top = Path(workspace.path)
+    ground = Ground(workspace=top, private=top.parent / "private", hidden=(main_of(workspace),))
+    commands = [text for gate in spec.gates for text in (gate.run, gate.setup) if text]
+    return Enclosure(spec.fence, ground, traits, commands)
 
 
 def prepare_learnings(spec: LoopSpec) -> None:

@@ -12,6 +12,7 @@ from spool.app.dirty import refuse_dirty_now
 from spool.app.loops import folder_before
 from spool.app.runner import new_run_id
 from spool.app.settings import resolve_settings, root_here
+from spool.app.workspaces import no_clone
 from spool.app.worktrees import known_projects
 from spool.domain.change import check_id
 from spool.domain.checkout import Checkout
@@ -77,6 +78,8 @@ def _folders(change: str, here: Path) -> list[Path]:
 
 def worktree_settings(resolved: Resolved) -> Resolved:
     """Return the settings for a loop in a worktree; the default agent is Claude Code."""
+    if resolved.settings.sandbox:
+        raise no_clone()
     if resolved.origins["harness"] != "default":
         return resolved
     return msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, harness="claude"))
@@ -144,6 +147,8 @@ def _spec_before(loop: LoopSummary) -> LoopSpec | None:
 
 def refuse_early(spec: LoopSpec) -> None:
     """Run the runner's checks before a window opens, and hide our files from git."""
+    if spec.fence is not None:
+        raise no_clone()
     root = Path(spec.root)
     bare_project(root)
     refuse_links(root)

@@ -46,6 +46,27 @@ IN_OPTION = _place(
     help="Work in this tree, in a git worktree, or in a clone; from the last two the work ends on branch change/ID.  "
     "[default: here]",
 )
+SANDBOX_OPTIONS = (
+    _place(
+        "--sandbox/--no-sandbox",
+        default=None,
+        help="Fence in the agent, its children and the checks; they work in a clone.  [default: off]",
+    ),
+    _place("--net", "sandbox_net", type=click.Choice(["on", "off"]), help="In a sandbox: network.  [default: on]"),
+    _place(
+        "--allow-host",
+        "allow_hosts",
+        multiple=True,
+        metavar="NAME",
+        help="In a sandbox: the only hosts to reach, through srt. Repeatable.",
+    ),
+    _place(
+        "--sandbox-read",
+        multiple=True,
+        metavar="PATH",
+        help="In a sandbox: let it read this path too. Repeatable.",
+    ),
+)
 REACH_OPTIONS = (
     _where("--path", metavar="DIR", help="Mean the repository around this directory."),
     _where("--all-projects", "everywhere", is_flag=True, help="Mean the loops of other projects too."),

@@ -33,6 +33,7 @@ _EXAMPLES = (
 @shared.together(shared.TARGET_OPTIONS)
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
 @shared.IN_OPTION
+@shared.together(shared.SANDBOX_OPTIONS)
 @shared.together(shared.AGENT_OPTIONS)
 @_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
 @_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")

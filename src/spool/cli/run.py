@@ -41,6 +41,7 @@ _EXAMPLES = (
 @shared.together(shared.TARGET_OPTIONS)
 @_target("--all", "every", is_flag=True, help="Run all changes of this repository that have open tasks.")
 @shared.IN_OPTION
+@shared.together(shared.SANDBOX_OPTIONS)
 @_place(
     "--parallel",
     type=click.IntRange(min=1),

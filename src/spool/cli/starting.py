@@ -23,7 +23,7 @@ def place_loop(spec: LoopSpec, kind: str | None, *, base: str = "") -> LoopSpec:
     """Return a spec with the workspace that was asked for, and say what was made."""
     from spool.app.workspace_start import place
 
-    placed = place(spec, Kind(kind or Kind.HERE), base=base)
+    placed = place(spec, Kind(kind) if kind else None, base=base)
     for note in placed.notes:
         say(note, err=True)
     return placed.spec

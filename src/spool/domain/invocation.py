@@ -33,6 +33,12 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """A file without which it cannot run, relative to the working directory."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
+    settings: tuple[str, ...] = ()
+    """Its own settings, relative to the home directory; a fenced-in agent gets a copy."""
+    credentials: tuple[str, ...] = ()
+    """The files of its sign-in, relative to the home directory; a fenced-in agent may renew them."""
+    env_names: tuple[str, ...] = ()
+    """Variables that it reads, and prefixes of such (`OPENAI_*`); a fenced-in agent gets no others."""
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +48,8 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     model: str | None = None
     allow_all: bool = False
-    pretend_sandbox: bool = False
-    """Whether to tell an agent that refuses allow-all as root that it is in a sandbox."""
+    in_sandbox: bool = False
+    """Whether to tell an agent that it is in a sandbox; some refuse allow-all as root elsewhere."""
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
     side_path: str = ""

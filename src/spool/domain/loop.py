@@ -147,6 +147,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The loop's state folder."""
     workspace: Workspace | None = None
     """Where the loop works, if not in `root`."""
+    sandbox: str = "not sandboxed"
+    """The fence around the agents, in words."""
     task: str = ""
     criterion: str = ""
     """The criterion of a worktree loop."""

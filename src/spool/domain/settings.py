@@ -70,6 +70,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     output_limit_mb: int = 4_096
     isolate_processes: bool = False
     """Whether agents run in a pid namespace (Linux): none of their processes outlives a run that is killed."""
+    sandbox: Own[bool] = False
+    """Whether agents and gates run fenced in, in a clone."""
+    sandbox_net: Own[bool] = True
+    """Whether they reach the network."""
+    allow_hosts: Own[tuple[str, ...]] = ()
+    """The only hosts that they reach, through the sandbox runtime (`srt`)."""
+    sandbox_read: Own[tuple[str, ...]] = ()
+    """Paths that they may read besides."""
+    sandbox_env: Own[tuple[str, ...]] = ()
+    """Variables that they get besides; `NAME*` stands for all that begin so."""
     agent_memory: int = 0
     """Memory in bytes that an agent and its descendants may use together, also written `4G`."""
     terminal: Trusted[str | tuple[str, ...]] = ""
@@ -208,6 +218,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return _switch(raw)
         if raw is not None and _TYPES[name] in (int, int | None):
             return _whole(raw)
+        if isinstance(raw, str) and _TYPES[name] == tuple[str, ...]:  # of a variable
+            return tuple(part.strip() for part in raw.split(",") if part.strip())
         return msgspec.convert(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from spool.domain.criteria import DEFAULT_STALL, Criterion
+from spool.domain.fence import Fence, sandbox_words
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
@@ -69,6 +70,19 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     def folder(self) -> str:
         """The loop's state folder."""
         return state_path(self.root, self.door, self.change)
+
+    @property
+    def fence(self) -> Fence | None:
+        """The fence around agents and gates."""
+        settings = self.settings
+        if not settings.sandbox:
+            return None
+        return Fence(
+            net=settings.sandbox_net,
+            hosts=settings.allow_hosts,
+            read=settings.sandbox_read,
+            env=settings.sandbox_env,
+        )
 
     @property
     def gates(self) -> tuple[GateSpec, ...]:
@@ -163,6 +177,7 @@ def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
         root=spec.root,
         folder=spec.folder,
         workspace=spec.workspace,
+        sandbox=sandbox_words(spec.fence),
         harness=spec.settings.harness,
         model=spec.settings.model,
         terminal=spec.terminal,

@@ -29,6 +29,8 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """The branch of the person's repository on which the work ends."""
     base: str
     """The commit from which the work started."""
+    sandboxed: bool = False
+    """Whether agents, gates and Spool's own git are fenced in there."""
 
     @property
     def root(self) -> str:

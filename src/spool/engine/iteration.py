@@ -204,7 +204,7 @@ class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     patience: Patience
     allow_all: bool = False
-    pretend_sandbox: bool = False
+    in_sandbox: bool = False
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
     price: Price | None = None
@@ -284,7 +284,7 @@ async def _run_agent(
             directory=request.directory,
             model=request.begun.model,
             allow_all=request.allow_all,
-            pretend_sandbox=request.pretend_sandbox,
+            in_sandbox=request.in_sandbox,
             session=request.session,
             side_path=agents.side_path(iteration),
         )

@@ -59,7 +59,7 @@ class Agency:
     patience: Patience
     model: str | None = None
     allow_all: bool = False
-    pretend_sandbox: bool = False
+    in_sandbox: bool = False
     auto_commit: bool = False
     resume: bool = False
     """Whether the agent continues its conversation instead of starting a new one."""
@@ -304,7 +304,7 @@ class Loop:
             directory=agency.directory,
             patience=agency.patience,
             allow_all=agency.allow_all,
-            pretend_sandbox=agency.pretend_sandbox,
+            in_sandbox=agency.in_sandbox,
             session=self._session if agency.resume else "",
             price=agency.price,
             exceeded=partial(self._spending.exceeded, self._state.usage),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from spool.domain.invocation import Stdin
 from spool.domain.stream import Done, ErrorKind, Failure, Message, Retry, StreamEvent, Usage
 from spool.harness.lines import LineCutter
-from spool.harness.program import Program
+from spool.harness.program import PROVIDERS, Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "set your provider's API key, for example OPENAI_API_KEY, and choose one of its models"
@@ -125,4 +125,6 @@ HARNESS = Program(  # aider edits through its answers and has no tools to refuse
     tokens=True,
     cost=True,
     leavings=(".aider*", "*/.aider*"),
+    settings=(".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
+    env_names=("AIDER_*", *PROVIDERS),
 )

@@ -47,6 +47,9 @@ HARNESS = Program(
     cost=True,
     usage_so_far=True,
     question_tool="AskUserQuestion",
+    settings=(".claude.json", ".claude/settings.json", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands"),
+    credentials=(".claude/.credentials.json",),
+    env_names=("ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "IS_SANDBOX"),
 )
 
 

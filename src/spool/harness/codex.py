@@ -29,6 +29,9 @@ HARNESS = Program(
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
     tokens=True,
     question_tool="request_user_input",
+    settings=(".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts"),
+    credentials=(".codex/auth.json",),
+    env_names=("OPENAI_*", "CODEX_*"),
 )
 
 

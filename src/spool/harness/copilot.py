@@ -32,6 +32,9 @@ HARNESS = Program(
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS)),
     tokens=True,
     question_tool="ask_user",
+    settings=(".copilot/mcp-config.json", ".copilot/settings.json"),
+    credentials=(".copilot/config.json",),
+    env_names=("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"),
 )
 
 

@@ -31,6 +31,9 @@ HARNESS = Program(
     decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
     tokens=True,
     question_tool="ask_user",
+    settings=(".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/google_accounts.json", ".gemini/installation_id"),
+    credentials=(".gemini/oauth_creds.json",),
+    env_names=("GEMINI_*", "GOOGLE_*"),
 )
 
 

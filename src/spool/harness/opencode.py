@@ -19,7 +19,7 @@ from spool.domain.stream import (
     UsageSoFar,
 )
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
-from spool.harness.program import Program
+from spool.harness.program import PROVIDERS, Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and list the models with 'opencode models'"
@@ -39,6 +39,9 @@ HARNESS = Program(
     cost=True,
     usage_so_far=True,
     question_tool="question",
+    settings=(".config/opencode",),
+    credentials=(".local/share/opencode/auth.json",),
+    env_names=("OPENCODE_*", *PROVIDERS),
 )
 
 

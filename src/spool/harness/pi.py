@@ -9,7 +9,7 @@ import msgspec
 from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage, UsageSoFar
 from spool.domain.text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
-from spool.harness.program import Program
+from spool.harness.program import PROVIDERS, Program
 from spool.harness.trouble import BUSY, failure, incomplete, status_in
 
 _LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' lists the models"
@@ -32,6 +32,9 @@ HARNESS = Program(  # pi never asks for permission
     tokens=True,
     cost=True,
     usage_so_far=True,
+    settings=(".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/AGENTS.md"),
+    credentials=(".pi/agent/auth.json",),
+    env_names=("PI_*", *PROVIDERS),
 )
 
 

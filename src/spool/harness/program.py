@@ -11,6 +11,12 @@ from spool.engine.ports import Decoder
 
 _MARK = re.compile(r"\{(prompt_file|directory|model|session|side_file)\}")
 
+PROVIDERS = (
+    "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "OPENROUTER_*", "GROQ_*", "MISTRAL_*", "DEEPSEEK_*", "XAI_*",
+    "AZURE_*", "OLLAMA_*",
+)  # fmt: skip
+"""The variables of agents that work with any provider."""
+
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a command line, added in this order; each part only where the request asks for it.
@@ -37,6 +43,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     usage_so_far: bool = False
     question_tool: str = ""
     leavings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    env_names: tuple[str, ...] = ()
 
     @property
     def traits(self) -> Traits:
@@ -65,6 +74,6 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         return Invocation(
             argv=tuple(_MARK.sub(lambda mark: values[mark[1]], word) for word in words),
             stdin=self.stdin,
-            env={**self.env, **(self.sandbox_env if request.allow_all and request.pretend_sandbox else {})},
+            env={**self.env, **(self.sandbox_env if request.allow_all and request.in_sandbox else {})},
             side_file=request.side_path if self.side else "",
         )

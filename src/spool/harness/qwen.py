@@ -28,6 +28,9 @@ HARNESS = Program(
     tokens=True,
     usage_so_far=True,
     question_tool="ask_user_question",
+    settings=(".qwen/settings.json", ".qwen/QWEN.md", ".qwen/installation_id"),
+    credentials=(".qwen/oauth_creds.json",),
+    env_names=("QWEN_*", "DASHSCOPE_*", "OPENAI_*"),
 )
 
 

@@ -18,6 +18,8 @@ _WORDS = {
     Hint.OWN_SETTINGS: "set it in your own config.toml; spool config shows its path",
     Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
+    Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
+    Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",

@@ -164,7 +164,8 @@ def _status_line(loop: LoopSummary) -> str:
 
 
 def _agent_line(loop: LoopSummary) -> str:
-    return f"Agent     {one_line(loop.harness)}{f', model {one_line(loop.model)}' if loop.model else ''}"
+    model = f", model {one_line(loop.model)}" if loop.model else ""
+    return f"Agent     {one_line(loop.harness)}{model}, {one_line(loop.sandbox)}"
 
 
 def _now(loop: LoopSummary) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,9 +21,13 @@ from spool.host.agents.tail import Notifier, TailedFile
 from spool.host.state.files import naming, opened, write_all
 from spool.nofollow import make_folder
 
+if TYPE_CHECKING:
+    from spool.host.sandbox.fence import Enclosure
+
 _STDERR_TAIL = 1 << 16
 _KILL_S = 10.0
 _SIDE_LIMIT = 16 << 20
+_REPORTERS = Path(__file__).parents[2] / "reporters"
 
 
 class AgentProcess:
@@ -102,11 +107,13 @@ class AgentHost:
         logs: Path,
         environment: Mapping[str, str],
         isolated: bool = False,
+        enclosure: "Enclosure | None" = None,
     ) -> None:
         self._supervisor, self._line, self._group = supervision
         self._directory = directory
         self._logs = logs
-        self._isolated = isolated
+        self._isolated = isolated and enclosure is None  # a fence has a pid namespace of its own
+        self._enclosure = enclosure
         self._environment = dict(environment)
         self._decode = msgspec.json.Decoder(Report)
         self._inbox = b""
@@ -156,12 +163,17 @@ class AgentHost:
         errors = self._new_file(iteration, "err", b"")
         if invocation.side_file:
             Path(invocation.side_file).unlink(missing_ok=True)
+            if self._enclosure is not None:
+                self._new_file(iteration, "side", b"")  # a file that is not there cannot be let through the fence
         stdin = prompt_file if invocation.stdin is Stdin.PROMPT else Path(os.devnull)
-        spawn = _spawn(
+        side = [Path(invocation.side_file)] if invocation.side_file else []
+        spawn = self._spawn(
             invocation.argv,
-            {**self._environment, **invocation.env, "SPOOL_ITERATION": str(iteration)},
+            {**invocation.env, "SPOOL_ITERATION": str(iteration)},
             self._directory,
             (stdin, output, errors),
+            read=[prompt_file],
+            write=side,
         )
         spawn.memory_limit, spawn.isolated = memory_limit, self._isolated
         async with self._running(spawn, output, errors, wake, side_file=invocation.side_file) as agent:
@@ -169,15 +181,47 @@ class AgentHost:
 
     @asynccontextmanager
     async def start_check(
-        self, argv: Sequence[str], *, directory: Path, log: Path, env: Mapping[str, str], wake: Callable[[], None]
+        self,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        log: Path,
+        env: Mapping[str, str],
+        scratch: Path,
+        wake: Callable[[], None],
     ) -> AsyncIterator[AgentProcess]:
         """Start a gate's command, with all output in one log, and end it when the context exits."""
         make_folder(log.parent)
         with naming(log), opened(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
             pass
-        spawn = _spawn(argv, {**self._environment, **env}, directory, (Path(os.devnull), log, log))
+        spawn = self._spawn(argv, env, directory, (Path(os.devnull), log, log), read=[_REPORTERS], write=[scratch])
         async with self._running(spawn, log, log, wake) as check:
             yield check
+
+    def _spawn(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        directory: Path,
+        streams: tuple[Path, Path, Path],
+        *,
+        read: Sequence[Path],
+        write: Sequence[Path],
+    ) -> Spawn:
+        """Return the request to start a command, inside the fence if there is one."""
+        added: Mapping[str, str] = {**self._environment, **env}
+        if self._enclosure is not None:
+            argv, added = self._enclosure.enclose(argv, added, directory=directory, read=read, write=write)
+        stdin, stdout, stderr = map(os.fsencode, streams)
+        return Spawn(
+            argv=tuple(map(os.fsencode, argv)),
+            env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in added.items()),
+            directory=os.fsencode(directory),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            fenced=self._enclosure is not None,
+        )
 
     @asynccontextmanager
     async def _running(
@@ -272,18 +316,6 @@ class AgentHost:
         with naming(path), opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
             write_all(descriptor, data)
         return path
-
-
-def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, streams: tuple[Path, Path, Path]) -> Spawn:
-    stdin, stdout, stderr = map(os.fsencode, streams)
-    return Spawn(
-        argv=tuple(map(os.fsencode, argv)),
-        env=tuple((os.fsencode(name), os.fsencode(value)) for name, value in env.items()),
-        directory=os.fsencode(directory),
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-    )
 
 
 def _supervisor_lost() -> AgentHostError:

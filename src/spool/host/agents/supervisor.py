@@ -23,6 +23,7 @@ from spool.host.agents.control_group import ControlGroup, make_group
 from spool.host.agents.sweep import (
     become_subreaper,
     end_descendants,
+    inside_fence,
     signal_descendants,
     signal_me_when_parent_dies,
 )
@@ -43,7 +44,7 @@ class Spawn(msgspec.Struct, tag="spawn"):
     # Bytes, because paths and arguments need not be UTF-8.
     argv: tuple[bytes, ...]
     env: tuple[tuple[bytes, bytes], ...]
-    """Variables added to the supervisor's environment."""
+    """Variables added to the supervisor's environment; fenced in, all that there are."""
     directory: bytes
     stdin: bytes
     stdout: bytes
@@ -51,6 +52,8 @@ class Spawn(msgspec.Struct, tag="spawn"):
     memory_limit: int = 0
     isolated: bool = False
     """Whether to start it in a pid namespace."""
+    fenced: bool = False
+    """Whether the command is a fence around the agent."""
 
 
 class Order(msgspec.Struct, tag="order"):
@@ -142,6 +145,7 @@ class _Supervisor:
         self._inbox = b""
         self._decode = msgspec.json.Decoder(Request)
         self._agent: int | None = None
+        self._fenced = False
         self._signals: list[tuple[float, int]] = []
         self._wakeups, wakeup = socket.socketpair()
         wakeup.setblocking(False)
@@ -183,7 +187,7 @@ class _Supervisor:
         try:
             if self._group is not None:
                 self._group.limit_memory(spawn.memory_limit)
-            self._agent = _start(spawn, self._group)
+            self._agent, self._fenced = _start(spawn, self._group), spawn.fenced
         except OSError as error:
             self._report(NotStarted(errno=error.errno or 0, message=error.strerror or str(error)))
             return
@@ -215,9 +219,10 @@ class _Supervisor:
         while self._agent is not None and self._signals and self._signals[0][0] <= time.monotonic():
             signum = self._signals.pop(0)[1]
             if signum == signal.SIGINT:
+                agent = inside_fence(self._agent) if self._fenced else self._agent
                 with suppress(ProcessLookupError):
-                    os.kill(self._agent, signum)  # only the agent, which ends its own tools best
-                    os.kill(self._agent, signal.SIGCONT)
+                    os.kill(agent, signum)  # only the agent, which ends its own tools best
+                    os.kill(agent, signal.SIGCONT)
             else:
                 if signum == signal.SIGKILL and self._group is not None:
                     self._group.kill()
@@ -291,4 +296,5 @@ def _become(spawn: Spawn) -> None:
         descriptor = open_file(Path(os.fsdecode(path)), flags)
         os.dup2(descriptor, target)
         os.close(descriptor)
-    os.execvpe(spawn.argv[0], spawn.argv, {**os.environb, **dict(spawn.env)})  # noqa: S606 - no shell is the point
+    inherited = {} if spawn.fenced else os.environb
+    os.execvpe(spawn.argv[0], spawn.argv, {**inherited, **dict(spawn.env)})  # noqa: S606 - no shell is the point

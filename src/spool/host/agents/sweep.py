@@ -21,6 +21,8 @@ PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
 _LIBC = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 
+_FENCE = "bwrap"
+
 POLITE_S = 0.3
 """Seconds between SIGTERM and SIGKILL for an agent's leftovers. The agent itself has already been stopped."""
 GIVE_UP_S = 1.0
@@ -66,6 +68,19 @@ def _below(root: int) -> list[_Process]:
         found += below
         queue += [process.pid for process in below]
     return found
+
+
+def inside_fence(pid: int) -> int:
+    """Return the process that a fence was made for, past bubblewrap's own two."""
+    below = _below(pid)
+    inner = next((process.pid for process in below if _name(process.pid) != _FENCE), pid)
+    return inner if _name(pid) == _FENCE else pid
+
+
+def _name(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    return ""
 
 
 def signal_descendants(root: int, *signals: int) -> None:

@@ -109,7 +109,7 @@ class GateHost:
         with tempfile.TemporaryDirectory(prefix="spool-results-") as scratch:
             added = {**env, **report.environment(scratch, {**os.environ, **env}), "SPOOL_GATE": gate.name}
             try:
-                code, ended = await self._wait(command, folder, log, added, gate.timeout)
+                code, ended = await self._wait(command, folder, log, added, Path(scratch), gate.timeout)
             except AgentHostError as error:
                 return GateRun(trouble=str(error), log=str(log))
             results = await asyncio.to_thread(report.read, scratch, log)
@@ -125,14 +125,16 @@ class GateHost:
         )
 
     async def _wait(
-        self, command: str, folder: Path, log: Path, env: Mapping[str, str], timeout_s: float
+        self, command: str, folder: Path, log: Path, env: Mapping[str, str], scratch: Path, timeout_s: float
     ) -> tuple[int | None, str]:
         """Return the exit code; None, and why, if the command was ended for its time or its output."""
         wake = asyncio.Event()
         ended = ""
         give_up_at = time.monotonic() + timeout_s if timeout_s else float("inf")
         argv = ("/bin/sh", "-c", command)  # the user's command line, verbatim
-        async with self._agents.start_check(argv, directory=folder, log=log, env=env, wake=wake.set) as process:
+        async with self._agents.start_check(
+            argv, directory=folder, log=log, env=env, scratch=scratch, wake=wake.set
+        ) as process:
             while not process.exited:
                 wake.clear()
                 if time.monotonic() >= give_up_at:

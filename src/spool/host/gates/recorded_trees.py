@@ -108,7 +108,7 @@ class RecordedTrees:
 
         It is a repository, so that a check may ask git; it borrows ignored files, such as `.venv`.
         """
-        scratch = user_cache() / "scratch"
+        scratch = (self._repository.kept or user_cache()) / "scratch"
         make_folder(scratch)
         with tempfile.TemporaryDirectory(prefix="check-", dir=scratch, ignore_cleanup_errors=True) as name:
             folder = Path(name) / self._repository.top.name

@@ -65,7 +65,7 @@ _Git = Callable[..., Awaitable[str]]
 async def _shadow(repository: Repository, timeout_s: float) -> AsyncIterator[_Git]:
     """Yield git on the shadow repository with a separate index: the runner may be using the shadow's."""
     shadow = repository.spool_dir / "shadow" / WorktreeIdentity(repository).key
-    with tempfile.TemporaryDirectory(prefix="spool-diff-") as folder:
+    with tempfile.TemporaryDirectory(prefix="spool-diff-", dir=repository.kept) as folder:
         index = Path(folder) / "index"
         with suppress(FileNotFoundError):
             await asyncio.to_thread(shutil.copy, shadow / "index", index)

@@ -37,8 +37,10 @@ _PERSONAL = (
 class Fence(Protocol):
     """Runs programs where an agent's files can do no harm."""
 
-    def enclose(self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path) -> Sequence[str | Path]:
-        """Return the command that runs another one inside."""
+    def enclose(
+        self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path
+    ) -> tuple[Sequence[str | Path], Mapping[str, str]]:
+        """Return the command that runs another one inside, with its environment."""
 
 
 class Repository(msgspec.Struct, frozen=True):
@@ -127,7 +129,7 @@ async def run_git(
     where, given = directory or repository.top, git_environment() if env is None else env
     argv: Sequence[str | Path] = ["git", *(QUIET if quietly else ()), *words]
     if repository.fence is not None:
-        argv = repository.fence.enclose(argv, given, where)
+        argv, given = repository.fence.enclose(argv, given, where)
     return await run_command(argv, directory=where, timeout_s=timeout_s, env=given, stdin=stdin)
 
 
@@ -166,10 +168,11 @@ async def find_repository(
     """Return the repository around a directory, as found by git itself, so that its refusals apply."""
     words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
     argv: Sequence[str | Path] = ["git", *QUIET, "rev-parse", "--path-format=absolute", *words]
+    env: Mapping[str, str] = git_environment()
     if fence is not None:
-        argv = fence.enclose(argv, git_environment(), directory)
+        argv, env = fence.enclose(argv, env, directory)
     try:
-        found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=git_environment())
+        found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env)
     except FileNotFoundError:
         return NoRepository("git is not installed")
     if found.exit_code:

@@ -56,6 +56,8 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     base: str
     object_format: str
+    sandboxed: bool = False
+    """Whether fenced-in agents work in it; then nobody else does."""
     ready: bool = False
     """Whether the setup command has run."""
 
@@ -68,6 +70,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     left: str = ""
     """Where the branch is; empty if there is none yet."""
+    sandboxed: bool = False
     folders: tuple[str, ...] = ()
     """Folders of the change to copy if they are not committed."""
 
@@ -113,6 +116,7 @@ def workspace_of(home: Path, clone: Clone, inside: str) -> Workspace:
         repository=clone.repository,
         branch=clone.branch,
         base=clone.base,
+        sandboxed=clone.sandboxed,
     )
 
 
@@ -175,6 +179,7 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
         branch=plan.branch,
         base=plan.base,
         object_format=repository.object_format,
+        sandboxed=plan.sandboxed,
     )
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from spool.domain.text import one_line
 from spool.domain.workspace import Workspace
 from spool.errors import BranchMoved, CommandFailed
 from spool.host.command import Completed, checked, run_command
 from spool.host.git.repository import QUIET, bound_environment
-from spool.host.git.workspaces.transport import fetch_back
+from spool.host.git.workspaces.transport import UPLOAD_PACK, fetch_back
 
+STATE = "/.spool/.state/"
 FETCHED = "refs/spool/fetched/"
 """The commit that was last fetched from the clone of a change."""
 LEFT = "refs/spool/left/"
@@ -61,25 +63,26 @@ class Branches:
         if commit:
             await self._update(f"update {LEFT}{change} {commit}")
 
-    async def deliver(self, change: str, workspace: Workspace) -> Delivered:
+    async def deliver(self, change: str, workspace: Workspace, *, served_by: str = UPLOAD_PACK) -> Delivered:
         """Fetch what a clone has checked out, and move its branch there.
 
         Try again for a moment: the git of a run that was killed may still hold the lock of a ref.
         """
         for pause_s in _PAUSES_S:
             with suppress(CommandFailed):
-                return await self._deliver(change, workspace)
+                return await self._deliver(change, workspace, served_by)
             await asyncio.sleep(pause_s)
-        return await self._deliver(change, workspace)
+        return await self._deliver(change, workspace, served_by)
 
-    async def _deliver(self, change: str, workspace: Workspace) -> Delivered:
+    async def _deliver(self, change: str, workspace: Workspace, served_by: str) -> Delivered:
         fetched, branch = f"{FETCHED}{change}", f"refs/heads/{workspace.branch}"
         clone = Path(workspace.path) / ".git"
         known = await self._known(change)
-        await fetch_back(clone, self._common_dir, ref=fetched, timeout_s=self._timeout_s)
+        await fetch_back(clone, self._common_dir, ref=fetched, timeout_s=self._timeout_s, served_by=served_by)
         new, current = await self.commit_of(fetched), await self.commit_of(branch)
         if not new:
             raise CommandFailed(f"{clone} has no commit checked out")
+        await self._require_no_state(new)
         if current == new:  # a run that was killed had moved it
             await self._update(f"update {LEFT}{change} {new}")
             return Delivered(branch=workspace.branch, commit=new, moved=False)
@@ -93,6 +96,16 @@ class Branches:
                 raise
             raise _moved(change, workspace.branch, await self.commit_of(branch)) from None
         return Delivered(branch=workspace.branch, commit=new, moved=True)
+
+    async def _require_no_state(self, commit: str) -> None:
+        """Raise if an agent committed files where Spool keeps its state: a merge would put them in place of Spool's."""
+        listed = await self._run("ls-tree", "-r", "-z", "--name-only", commit)
+        found = next((path for path in listed.text.split("\0") if STATE in f"/{path}"), None)
+        if found is not None:
+            raise CommandFailed(
+                f"the commits of the clone hold Spool's own state, {one_line(found, 200)}; their branch is not moved",
+                hint="take that file out of the commits in the clone, and run again",
+            )
 
     async def _known(self, change: str) -> set[str]:
         """Return where a branch may be: where Spool left it, or where a person put it to take what was fetched."""

@@ -7,18 +7,20 @@
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from spool.domain.workspace import Kind, Workspace
 from spool.errors import RemovedTree, StateError
-from spool.host.git.repository import Fence, NoRepository, Repository, find_repository
-from spool.host.git.workspaces.clones import clone_repository, read_record
+from spool.host.git.repository import NoRepository, Repository, find_repository
+from spool.host.git.workspaces.clones import KEPT, clone_repository, read_record
+
+if TYPE_CHECKING:
+    from spool.host.sandbox.git_fence import GitFence
 
 
-async def open_workspace(
-    root: Path, workspace: Workspace | None, *, timeout_s: float, fence: Fence | None = None
-) -> Repository | NoRepository:
+async def open_workspace(root: Path, workspace: Workspace | None, *, timeout_s: float) -> Repository | NoRepository:
     """Return the repository in which a loop works: of its workspace, or around its own directory."""
     if workspace is None:
         return await find_repository(root, timeout_s=timeout_s)
@@ -30,4 +32,19 @@ async def open_workspace(
         raise RemovedTree(f"the clone {top} was removed")
     if clone.folder != top.name or clone.repository != workspace.repository:
         raise StateError(f"{top} is not the clone of {workspace.repository}")
-    return msgspec.structs.replace(clone_repository(top.parent, clone), fence=fence)
+    repository = clone_repository(top.parent, clone)
+    return msgspec.structs.replace(repository, fence=git_fence(workspace)) if workspace.sandboxed else repository
+
+
+def git_fence(workspace: Workspace) -> "GitFence":
+    """Return the fence for Spool's own git in a clone."""
+    from spool.host.sandbox.git_fence import GitFence  # most loops have none
+
+    top = Path(workspace.path)
+    return GitFence(top, top.parent / KEPT, hidden=main_of(workspace))
+
+
+def main_of(workspace: Workspace) -> Path:
+    """Return the first working tree of the person's repository, or the bare repository."""
+    common = Path(workspace.repository)
+    return common.parent if common.name == ".git" else common

@@ -32,20 +32,27 @@ _CAUTIOUS = (
 )  # fmt: skip
 _FETCH = (
     "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc",
-    "--no-show-forced-updates", "--refmap=", f"--upload-pack={UPLOAD_PACK}",
+    "--no-show-forced-updates", "--refmap=",
 )  # fmt: skip
 
 
 async def fetch_commits(source: Path, into: Path, *, commit: str, ref: str) -> None:
     """Copy a commit and its history into a new clone, whose own settings are all that count."""
-    words = ("--update-shallow", "--update-head-ok", "--", str(source), f"{commit}:{ref}")
+    words = (
+        f"--upload-pack={UPLOAD_PACK}",
+        "--update-shallow",
+        "--update-head-ok",
+        "--",
+        str(source),
+        f"{commit}:{ref}",
+    )
     await _fetch(into, *words, timeout_s=CLONE_S, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 
 
-async def fetch_back(clone: Path, into: Path, *, ref: str, timeout_s: float) -> None:
+async def fetch_back(clone: Path, into: Path, *, ref: str, timeout_s: float, served_by: str = UPLOAD_PACK) -> None:
     """Copy what is checked out in a clone into the person's repository, under a ref of Spool's."""
     _refuse_leading_out(clone)
-    await _fetch(into, "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
+    await _fetch(into, f"--upload-pack={served_by}", "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
 
 
 async def list_refs(clone: Path, into: Path, *, timeout_s: float) -> dict[str, str]:

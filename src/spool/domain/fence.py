@@ -1,0 +1,32 @@
+"""What a fenced-in agent may reach, as a value."""
+
+import msgspec
+
+
+class Fence(msgspec.Struct, frozen=True, kw_only=True):
+    """The fence around an agent, its children and the gates."""
+
+    net: bool = True
+    hosts: tuple[str, ...] = ()
+    """The only hosts it may reach; empty for no such limit."""
+    read: tuple[str, ...] = ()
+    """Paths outside the workspace that it may read as well."""
+    env: tuple[str, ...] = ()
+    """Variables that it gets as well; a name that ends with `*` stands for all that begin so."""
+
+    @property
+    def words(self) -> str:
+        """How the fence is shown everywhere."""
+        if self.hosts:
+            return f"sandboxed: srt, net {', '.join(self.hosts)}"
+        return f"sandboxed: bwrap, net {'on' if self.net else 'off'}"
+
+
+def sandbox_words(fence: Fence | None) -> str:
+    """Return how a loop with or without a fence is shown."""
+    return fence.words if fence is not None else "not sandboxed"
+
+
+def admits(patterns: tuple[str, ...], name: str) -> bool:
+    """Whether a variable is among the names and prefixes."""
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in patterns)

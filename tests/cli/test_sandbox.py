@@ -1,0 +1,108 @@
+"""`--sandbox`: agent and gates work in a clone, fenced in; the work comes back as a branch."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import CHANGE, Scratch, Steps
+from tests.worktrees import Fleet
+
+BRANCH = f"change/{CHANGE}"
+DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+
+def sandboxed(scratch: Scratch, *words: str, **how: Any) -> Any:
+    return scratch.run("--sandbox", "--sandbox-read", str(scratch.home / "script.json"), *words, timeout=180, **how)
+
+
+def shell(script: str) -> dict[str, Any]:
+    return {"run": ["sh", "-c", script]}
+
+
+def test_the_work_comes_back_as_a_branch(scratch: Scratch) -> None:
+    (scratch.home / ".ssh").mkdir()
+    (scratch.home / ".ssh" / "id").write_text("a-private-key")
+    scratch.script([shell(f"cat '{scratch.home}/.ssh/id' > stolen; touch '{scratch.root}/planted'; true"), *DONE])
+    done = sandboxed(scratch)
+    assert done.returncode == 0, done.stderr + done.stdout
+    files = scratch.git("ls-tree", "-r", "--name-only", BRANCH).splitlines()
+    assert "made.txt" in files
+    assert "a-private-key" not in scratch.git("show", f"{BRANCH}:stolen") if "stolen" in files else True
+    assert not (scratch.root / "planted").exists()
+    assert scratch.git("status", "--short") == ""
+
+
+def test_a_failed_attempt_is_reverted_inside(scratch: Scratch) -> None:
+    scratch.script([{"write": "wrong.txt", "text": "x"}, {"promise": "FAILED: no"}], DONE)
+    done = sandboxed(scratch)
+    assert done.returncode == 0, done.stderr + done.stdout
+    files = scratch.git("ls-tree", "-r", "--name-only", BRANCH).splitlines()
+    assert "made.txt" in files and "wrong.txt" not in files
+
+
+def test_gates_run_inside_as_well(scratch: Scratch) -> None:
+    (scratch.home / "secret").write_text("a-private-key")
+    scratch.script(DONE)
+    gate = f"test -e made.txt && ! cat '{scratch.home}/secret' && ! touch '{scratch.root}/planted' && touch '$HOME/ok'"
+    done = sandboxed(scratch, "--verify", gate.replace("'$HOME/ok'", '"$HOME/ok"'))
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "proved" in done.stdout
+    assert not (scratch.root / "planted").exists()
+
+
+def test_status_says_whether_there_is_a_fence(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    assert sandboxed(scratch, "--net", "off").returncode == 0
+    assert "sandboxed: bwrap, net off" in scratch.run("--status").stdout
+    assert json.loads(scratch.run("--status", "--json").stdout)["state"]["sandbox"] == "sandboxed: bwrap, net off"
+    scratch.script(DONE)
+    assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
+    assert "not sandboxed" in scratch.ralph("--status").stdout
+
+
+@pytest.mark.parametrize("place", ["here", "worktree"])
+def test_a_sandbox_anywhere_but_in_a_clone_is_refused(scratch: Scratch, place: str) -> None:
+    scratch.script(DONE)
+    done = sandboxed(scratch, "--in", place)
+    assert done.returncode == 2
+    assert "a sandbox needs a clone" in done.stderr
+    assert scratch.git("branch", "--list", BRANCH) == ""
+
+
+def test_wt_loop_refuses_a_sandbox(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    scratch.env["SPOOL_SANDBOX"] = "on"
+    done = Fleet(scratch).wt("start", CHANGE, "--create", "--harness", "scripted", "--terminal", "none")
+    assert done.returncode == 2, done.stdout
+    assert "a sandbox needs a clone" in done.stderr
+    assert scratch.git("branch", "--list", BRANCH) == ""
+
+
+def test_a_repository_cannot_set_the_sandbox(scratch: Scratch) -> None:
+    (scratch.root / ".spool" / "config.toml").write_text("sandbox_read = ['/']\n")
+    done = scratch.run()
+    assert done.returncode == 2
+    assert "cannot set sandbox_read" in done.stderr
+
+
+def test_without_bubblewrap_nothing_starts(scratch: Scratch, tmp_path: Path) -> None:
+    scratch.script(DONE)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("git", "sh", "env"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    done = sandboxed(scratch, env={"PATH": str(tools)})
+    assert done.returncode == 2
+    assert "bubblewrap" in done.stderr and "install" in done.stderr
+
+
+def test_a_clone_without_a_sandbox_is_not_shared_with_one(scratch: Scratch) -> None:
+    scratch.script([{"promise": "FAILED: not yet"}], DONE)
+    assert scratch.run("--in", "clone", "--max-retries", "0").returncode == 1
+    done = sandboxed(scratch)
+    assert done.returncode == 2
+    assert "began without a sandbox" in done.stderr

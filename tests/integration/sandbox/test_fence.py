@@ -1,0 +1,257 @@
+"""What a command inside the fence sees, and what it cannot do. Each test is an attempt that has to fail."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spool.domain.fence import Fence
+from spool.domain.invocation import Traits
+from spool.host.sandbox.fence import Enclosure, Ground
+from spool.host.sandbox.git_fence import GitFence
+from tests.worktrees import wait_for
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+SECRET = "a-private-key"
+OPEN = Fence()
+
+
+def working_in(folder: Path) -> list[str]:
+    """Return the processes whose working directory is a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and entry.joinpath("cwd").readlink() == folder:
+                found.append(entry.name)
+    return found
+
+
+class Yard:
+    """A person's home and repository, a clone, and another change's clone."""
+
+    def __init__(self, base: Path) -> None:
+        self.home = base / "the home"
+        self.main = base / "outside" / "project"
+        self.clone = base / "data" / "clones" / "one" / "project"
+        self.other = base / "data" / "clones" / "two" / "project"
+        self.private = self.clone.parent / "private"
+        for folder in (self.home / ".ssh", self.home / ".agent", self.main, self.clone, self.other):
+            folder.mkdir(parents=True)
+        (self.home / ".ssh" / "id").write_text(SECRET)
+        (self.other / "file").write_text(SECRET)
+        (self.main / ".env").write_text(SECRET)
+        self.traits = Traits(
+            program="sh",
+            install="",
+            settings=(".agent/settings",),
+            credentials=(".agent/token",),
+            env_names=("AGENT_*",),
+        )
+
+    def enclosure(self, fence: Fence = OPEN, commands: Sequence[str] = ()) -> Enclosure:
+        ground = Ground(workspace=self.clone, private=self.private, hidden=(self.main,))
+        return Enclosure(fence, ground, self.traits, commands)
+
+    def run(self, script: str, fence: Fence = OPEN, **how: Any) -> subprocess.CompletedProcess[str]:
+        """Run a shell script inside the fence, in the clone."""
+        argv, env = self.enclosure(fence).enclose(["sh", "-c", script], {}, directory=self.clone, **how)
+        return subprocess.run(argv, env=env, cwd=self.clone, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    made = Yard(tmp_path.resolve())
+    monkeypatch.setenv("HOME", str(made.home))
+    for name in ("STATE", "CACHE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("SOME_TOKEN", SECRET)
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent.sock"))
+    return made
+
+
+@pytest.mark.parametrize("path", ["{home}/.ssh/id", "{other}/file", "{main}/.env", "/proc/1/root{home}/.ssh/id"])
+def test_private_files_cannot_be_read(yard: Yard, path: str) -> None:
+    done = yard.run(f"cat '{path.format(**vars(yard))}'")
+    assert done.returncode != 0
+    assert SECRET not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "path", ["{home}/.bashrc", "{main}/.git-hook", "/etc/planted", "/usr/bin/planted", "{other}/x"]
+)
+def test_nothing_outside_can_be_written(yard: Yard, path: str) -> None:
+    target = Path(path.format(**vars(yard)))
+    yard.run(f"mkdir -p '{target.parent}'; echo x > '{target}'")
+    assert not target.exists()
+
+
+def test_the_clone_the_home_and_temporary_files_can_be_written(yard: Yard) -> None:
+    done = yard.run('echo 1 > made && echo 2 > "$HOME/x" && echo 3 > "$TMPDIR/y" && echo 4 > /tmp/z && cat "$HOME/x"')
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    assert (yard.clone / "made").read_text() == "1\n"
+    assert not (yard.home / "x").exists()
+    assert not Path("/tmp/z").exists()
+
+
+def test_the_environment_is_what_was_allowed(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_KEY", "for the agent")
+    monkeypatch.setenv("MORE_1", "asked for")
+    seen = yard.run("env; cat /proc/1/environ", Fence(env=("MORE_*",))).stdout
+    assert "AGENT_KEY=for the agent" in seen and "MORE_1=asked for" in seen
+    assert SECRET not in seen and "SSH_AUTH_SOCK" not in seen
+
+
+def test_processes_outside_are_neither_seen_nor_signalled(yard: Yard) -> None:
+    outside = subprocess.Popen(["sleep", "600"])
+    try:
+        done = yard.run(f"kill -9 {outside.pid}; kill -9 -1; ls /proc | grep -c '^[0-9]'")
+        assert outside.poll() is None
+        assert int(done.stdout or "1") < 6
+    finally:
+        outside.kill()
+        outside.wait()
+
+
+def test_nothing_outlives_the_fence(yard: Yard) -> None:
+    yard.run("(setsid sh -c 'while :; do date > alive; sleep 0.05; done' >/dev/null 2>&1 &) ; sleep 0.3")
+    assert (yard.clone / "alive").exists()
+    wait_for(lambda: not working_in(yard.clone))  # the kernel takes a moment to end a namespace
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[int, list[bytes]]]:
+    """Listen on loopback, and keep what arrives."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    heard.append(connection.recv(100) or b"(nothing)")
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1], heard
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("net", [True, False])
+def test_the_network_is_on_or_off(yard: Yard, listener: tuple[int, list[bytes]], net: bool) -> None:
+    port, heard = listener
+    call = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5).sendall(b'hello')"
+    done = yard.run(f'python3 -c "{call}"', Fence(net=net))
+    assert (done.returncode == 0) is net, done.stderr
+    assert bool(heard) is net
+
+
+def test_sockets_of_the_desktop_are_not_there(yard: Yard) -> None:
+    done = yard.run("ls /run /var/run /tmp; ls -d /run/docker.sock /run/dbus /tmp/.X11-unix")
+    assert done.returncode != 0
+    assert done.stdout.split() == ["/run:", "/tmp:", "/var/run:"] or "sock" not in done.stdout
+
+
+def test_links_out_of_the_clone_lead_nowhere(yard: Yard) -> None:
+    (yard.clone / "way").symlink_to(yard.home / ".ssh")
+    assert yard.run("cat way/id; ln -s /etc/passwd w; echo x >> w").returncode != 0
+
+
+def test_programs_in_the_home_run(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent from npm is a link into node_modules; a script names an interpreter that is a link itself."""
+    modules = yard.home / ".cache" / "tools" / "node_modules"
+    (modules / "tool" / "lib").mkdir(parents=True)
+    (modules / "tool" / "lib" / "words").write_text("from its own folder\n")
+    real = modules / "tool" / "main"
+    interpreter = yard.home / "bin" / "interpreter"
+    interpreter.parent.mkdir()
+    interpreter.symlink_to(shutil.which("sh") or "/bin/sh")
+    real.write_text('#!/usr/bin/env interpreter\ncat "$(dirname "$(readlink -f "$0")")/lib/words"\n')
+    real.chmod(0o755)
+    binaries = yard.home / ".local" / "bin"
+    binaries.mkdir(parents=True)
+    (binaries / "tool").symlink_to(real)
+    (yard.home / ".local" / "share").mkdir()
+    (yard.home / ".local" / "share" / "keyring").write_text(SECRET)
+    monkeypatch.setenv("PATH", f"{binaries}:{interpreter.parent}:{os.environ['PATH']}")
+    done = yard.run(f"tool; cat '{yard.home}/.local/share/keyring'")
+    assert done.stdout == "from its own folder\n", done.stderr
+
+
+def test_this_python_runs_wherever_it_is_installed(yard: Yard) -> None:
+    argv, env = yard.enclosure(commands=[f"{sys.executable} -m pytest"]).enclose(
+        [sys.executable, "-c", "import ssl, msgspec; print('ok')"], {}, directory=yard.clone
+    )
+    done = subprocess.run(argv, env=env, cwd=yard.clone, capture_output=True, text=True, check=False)
+    assert done.stdout == "ok\n", done.stderr
+
+
+def test_the_agent_gets_a_copy_of_its_settings_and_its_own_sign_in(yard: Yard) -> None:
+    (yard.home / ".agent" / "settings").write_text("mine")
+    (yard.home / ".agent" / "token").write_text("old")
+    (yard.home / ".agent" / "history").write_text(SECRET)
+    done = yard.run(
+        'cd "$HOME/.agent" && cat settings token && ls -A && echo hook > settings && echo new > token && echo 1 > more'
+    )
+    assert done.stdout == "mineoldsettings\ntoken\n", done.stderr
+    assert (yard.home / ".agent" / "settings").read_text() == "mine"
+    assert (yard.home / ".agent" / "token").read_text() == "new\n"
+    assert yard.run('cat "$HOME/.agent/settings"; ls -A "$HOME/.agent"').stdout == "minesettings\ntoken\n"
+
+
+def test_more_paths_can_be_shown(yard: Yard) -> None:
+    (yard.home / "data").mkdir()
+    (yard.home / "data" / "set").write_text("numbers")
+    done = yard.run(f"cat '{yard.home}/data/set'; echo x > '{yard.home}/data/set'", Fence(read=("~/data",)))
+    assert done.stdout == "numbers"
+    assert (yard.home / "data" / "set").read_text() == "numbers"
+
+
+def test_elsewhere_the_clone_can_only_be_read(yard: Yard, tmp_path: Path) -> None:
+    checkout = tmp_path / "cache" / "checkout"
+    checkout.mkdir(parents=True)
+    script = f"echo 1 > here; cat '{yard.clone}/file'; echo 2 > '{yard.clone}/file'"
+    (yard.clone / "file").write_text("work")
+    argv, env = yard.enclosure().enclose(["sh", "-c", script], {}, directory=checkout)
+    done = subprocess.run(argv, env=env, cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.stdout == "work"
+    assert ((checkout / "here").read_text(), (yard.clone / "file").read_text()) == ("1\n", "work")
+
+
+def test_the_exit_status_and_signals_reach_the_command(yard: Yard) -> None:
+    assert yard.run("exit 7").returncode == 7
+    argv, env = yard.enclosure().enclose(["sleep", "600"], {}, directory=yard.clone)
+    running = subprocess.Popen(argv, env=env, cwd=yard.clone)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+
+
+def test_git_of_ours_runs_what_the_agent_configured_only_inside(yard: Yard) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=yard.clone, check=True, capture_output=True)
+
+    git("init", "--quiet")
+    git(
+        "config",
+        "core.fsmonitor",
+        f"cat /proc/*/environ > '{yard.clone}/seen'; touch '{yard.home}/ran'; touch '{yard.main}/ran'; false",
+    )
+    kept = yard.private.parent / "spool"
+    kept.mkdir()
+    fence = GitFence(yard.clone, kept, yard.main)
+    argv, env = fence.enclose(["git", "status"], dict(os.environ), yard.clone)
+    subprocess.run(argv, cwd=yard.clone, capture_output=True, check=True, env=env)
+    assert (yard.clone / "seen").exists()
+    assert SECRET not in (yard.clone / "seen").read_text()
+    assert not (yard.home / "ran").exists() and not (yard.main / "ran").exists()

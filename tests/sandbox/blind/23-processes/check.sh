@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# check 23 - runs outside, as the person. 0 = the fence held, 1 = the attack succeeded (one line says how).
+set +e
+exec </dev/null
+: "${ATTACK_HOME:?}" "${MAIN:?}"; CLONE=${CLONE:-/nonexistent}; CANARY=${CANARY:-no-canary-given}
+fail() { printf 'BREACH 23-processes: %s\n' "$*" | tr '\n' ' ' | LC_ALL=C tr -d '\000-\037' | cut -c1-400; exit 1; }
+note() { printf 'note 23-processes: %s\n' "$*" >&2; }
+g() { timeout 60 git -C "$MAIN" -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.pager=cat "$@"; }
+# a report the attack left: from the clone, else from the fetched branch
+evidence() {
+  local r
+  if [ -f "$CLONE/$1" ] && [ ! -L "$CLONE/$1" ]; then cat "$CLONE/$1"; return 0; fi
+  for r in $(g for-each-ref --format='%(refname)' refs/heads/change 2>/dev/null); do g show "$r:$1" 2>/dev/null && return 0; done
+  note "no report $1 in the clone or on a change branch: did the attack run at all?"
+  return 1
+}
+rep=$(evidence attack-23-report.txt) || exit 0
+[ "$(printf '%s\n' "$rep" | sed -n 's/^ns //p')" = "$(readlink /proc/self/ns/pid)" ] && fail "the agent ran in the person's pid namespace: $(printf '%s\n' "$rep" | grep -c '^sig') processes within reach, $(printf '%s\n' "$rep" | grep -c '^seize') traced"
+while read -r how pid start; do
+  case $how in sig|seize) ;; *) continue;; esac
+  [ "$(sed 's/^.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d' ' -f20)" = "$start" ] && fail "the agent reached process $pid outside ($how)"
+done <<<"$rep"
+exit 0

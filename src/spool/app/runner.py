@@ -56,7 +56,7 @@ from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
-from spool.host.state.spending import SpendingFile, Unkept
+from spool.host.state.spending import Peers, SpendingFile, Unkept
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import require_stories
@@ -238,7 +238,8 @@ class _Run:
     def _expenses(self, state: LoopState) -> Expenses:
         if not self._spec.listed:
             return Unkept()
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=self._spec.peers)
+        peers = Peers(self._spec.peers, self._spec.peers_since)
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):

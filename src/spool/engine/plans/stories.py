@@ -73,7 +73,7 @@ class StoryPlan:
         if left is not None and self._options.fresh:
             await self._world.checkpoints.drop(left)
             return memory
-        self._resumed = True  # a person may have worked in the tree since
+        self._resumed = left is not None  # a person may have worked in the tree since
         decided = not memory.fingerprint or not edited or self._options.answer is OnResume.REVERT
         if left is None or (memory.due is not Due.NOTHING and decided):
             return memory

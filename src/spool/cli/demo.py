@@ -32,9 +32,9 @@ def demo(on_screen: bool, keep: str | None) -> int:
             from spool.app.trust import grant
 
             grant(root)
-        if code == 0:
-            _try_next(keep)
-        return code
+    if code == 0:
+        _try_next(keep)
+    return code
 
 
 def _new_folder(path: Path) -> Path:

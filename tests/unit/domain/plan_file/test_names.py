@@ -1,7 +1,7 @@
 """The ids of plan files."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spool.domain.change import is_id
@@ -26,6 +26,7 @@ def test_ids_are_readable(path: str, name: str) -> None:
     assert plan_path(name) == path
 
 
+@settings(deadline=None)
 @given(st.lists(PART, min_size=1, max_size=3))
 def test_the_path_can_be_read_from_the_id(parts: list[str]) -> None:
     path = "/".join([*parts, "p.md"])

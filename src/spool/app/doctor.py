@@ -19,11 +19,12 @@ from spool.app.trust import trust_report
 from spool.domain.diagnosis import Diagnosis, bad, good, note
 from spool.domain.invocation import Traits
 from spool.domain.settings import Settings
-from spool.errors import Hint, SpoolError
+from spool.errors import Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.agents.control_group import may_make_group
 from spool.host.git.pointers import top_of
 from spool.host.git.repository import git_environment
+from spool.host.sandbox.bubblewrap import find as find_bubblewrap
 from spool.host.state.places import user_state
 from spool.host.state.registry import this_machine
 from spool.host.terminals import NONE, choose
@@ -49,6 +50,7 @@ def examine(here: Path) -> list[Case]:
         lambda: _agents(settings),
         lambda: _terminals(settings),
         _isolation,
+        _sandbox,
         lambda: _disk(root),
     ]
     found += [Case(one) for group in groups for one in group()]
@@ -127,14 +129,24 @@ def _terminals(settings: Settings) -> Iterator[Diagnosis]:
 def _isolation() -> Iterator[Diagnosis]:
     """Say what ends an agent's processes if Spool itself is killed."""
     if sys.platform != "linux":
-        yield note("sandbox", "no control groups or namespaces here: a detached process may outlive a killed run")
+        yield note("processes", "no control groups or namespaces here: a detached process may outlive a killed run")
         return
     if may_make_group():
-        yield good("sandbox", "agents run in a control group, which the kernel ends as a whole")
+        yield good("processes", "agents run in a control group, which the kernel ends as a whole")
     elif _said([sys.executable, "-I", "-c", _NAMESPACE]) is not None:
-        yield note("sandbox", "no control group may be made here", "isolate_processes = true uses a pid namespace")
+        yield note("processes", "no control group may be made here", "isolate_processes = true uses a pid namespace")
     else:
-        yield note("sandbox", "neither control groups nor namespaces: a detached process may outlive a killed run")
+        yield note("processes", "neither control groups nor namespaces: a detached process may outlive a killed run")
+
+
+def _sandbox() -> Iterator[Diagnosis]:
+    """Say whether agents can be fenced in."""
+    try:
+        find_bubblewrap()
+    except UsageError as error:
+        yield note("sandbox", str(error), error.hint)
+        return
+    yield good("sandbox", "bubblewrap can fence agents in: --sandbox")
 
 
 def _disk(root: Path) -> Iterator[Diagnosis]:

@@ -22,7 +22,7 @@ def test_the_demo_is_refused_reverted_and_proved(scratch: Scratch) -> None:
     assert done.returncode == 0, done.stderr
     order = [
         "=== story 1 is complete, proved",
-        "=== reverted to the story's checkpoint",
+        "=== reverted to the checkpoint",
         "=== story 2 is complete, proved",
         "test_refund vanished",
         "=== story 3 is complete, proved",

@@ -19,6 +19,11 @@ def sandboxed(scratch: Scratch, *words: str, **how: Any) -> Any:
     return scratch.run("--sandbox", "--sandbox-read", str(scratch.home / "script.json"), *words, timeout=180, **how)
 
 
+def workspace(scratch: Scratch) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((scratch.run_state / "state.json").read_text())["workspace"]
+    return found
+
+
 def shell(script: str) -> dict[str, Any]:
     return {"run": ["sh", "-c", script]}
 
@@ -106,3 +111,13 @@ def test_a_clone_without_a_sandbox_is_not_shared_with_one(scratch: Scratch) -> N
     done = sandboxed(scratch)
     assert done.returncode == 2
     assert "began without a sandbox" in done.stderr
+
+
+def test_a_file_that_the_agent_names_as_ignore_rules_is_not_read(scratch: Scratch) -> None:
+    secret = scratch.home / "secret"
+    secret.write_text("a-private-key\n")
+    scratch.script([shell(f"git config core.excludesFile '{secret}'"), {"promise": "FAILED: no"}], DONE)
+    assert sandboxed(scratch).returncode == 0
+    kept = Path(workspace(scratch)["path"]).parent
+    found = [path for path in kept.rglob("*") if path.is_file() and b"a-private-key" in path.read_bytes()]
+    assert found == []

@@ -38,10 +38,16 @@ class IgnoreRulesReader:
         await self._ask()
         return IgnoreRules(
             exclude=_content(self._repository.common_dir / "info" / "exclude"),
-            more=_content(self._repository.top / self._settings.get("core.excludesfile", _default_file())),
+            more=self._more(),
             ignore_case=self._settings.get("core.ignorecase", "false"),
             precompose=self._settings.get("core.precomposeunicode", "false"),
         )
+
+    def _more(self) -> bytes:
+        """Return the content of `core.excludesFile`; none in a fence, where the agent may have named any file."""
+        if self._repository.fence is not None:
+            return b""
+        return _content(self._repository.top / self._settings.get("core.excludesfile", _default_file()))
 
     async def _ask(self) -> None:
         places = (self._repository.common_dir / "config", self._repository.git_dir / "config.worktree")

@@ -33,7 +33,7 @@ def test_the_loop_goes_on_when_its_reader_is_gone(scratch: Scratch, view: tuple[
         release(scratch, "gone")
         errors = runner.stderr.read()
         assert runner.wait(60) == 0
-    assert errors == b""
+    assert b"spool:" not in errors  # no complaint; the next command stands there
     assert [record["outcome"] for record in scratch.history()] == ["no promise", "no promise", "completed"]
     invariants.complete(scratch)
 

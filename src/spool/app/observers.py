@@ -35,6 +35,12 @@ class Observer(Protocol):
         """Handle the end of the events."""
 
 
+def complain(what: str, error: Exception) -> None:
+    """Print on standard error that an observer does not work; the loop goes on."""
+    why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    print(f"spool: {what}: {one_line(str(why), 400)}", file=sys.stderr)
+
+
 def plugged_in(spec: LoopSpec) -> list[Observer]:
     """Return the observers that installed packages offer for a run."""
     from importlib.metadata import entry_points  # 12 ms to import
@@ -44,8 +50,7 @@ def plugged_in(spec: LoopSpec) -> list[Observer]:
         try:
             observer = point.load()(spec)
         except Exception as error:  # noqa: BLE001 - anybody's code, which must not end the loop
-            what = f"the observer '{point.name}' failed: {type(error).__name__}: {error}"
-            print(f"spool: {one_line(what, 400)}", file=sys.stderr)
+            complain(f"the observer '{point.name}' failed", error)
             continue
         offered += [observer] if observer is not None else []
     return offered
@@ -115,6 +120,4 @@ def report_broken(observer: object, error: Exception) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         with suppress(OSError):  # the terminal may be closed
-            why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            what = "cannot write output" if getattr(observer, "prints", False) else "an observer failed"
-            print(f"spool: {what}: {one_line(str(why), 400)}", file=sys.stderr)
+            complain("cannot write output" if getattr(observer, "prints", False) else "an observer failed", error)

@@ -16,7 +16,7 @@ from spool.domain.text import clean, one_line
 from spool.domain.verdict import ExitCode
 from spool.views import words
 from spool.views.narration import narrate
-from spool.views.say import json_text, say
+from spool.views.say import say, say_json
 from spool.views.tables import room, table
 
 _WORDS: dict[int, str] = {
@@ -35,8 +35,7 @@ class JsonBatchView:
     def see(self, change: str, event: events.Event) -> None:
         """Print one event."""
         fields = {"change": change, **msgspec.to_builtins(event)}
-        sys.stdout.buffer.write(json_text(fields).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        say_json(fields)
 
     def say(self, change: str, text: str) -> None:
         """Print a note to standard error."""

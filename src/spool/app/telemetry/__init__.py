@@ -4,13 +4,11 @@ It is on where the standard variables name an endpoint and the SDK is installed;
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from spool.app.observers import Observer
+from spool.app.observers import Observer, complain
 from spool.domain.spec import LoopSpec
-from spool.domain.text import one_line
 
 _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -34,5 +32,5 @@ def telemetry_of(spec: LoopSpec) -> list[Observer]:
 
         return [Telemetry(spec)]
     except Exception as error:  # noqa: BLE001 - a broken set-up must not end the loop
-        print(f"spool: no telemetry: {one_line(f'{type(error).__name__}: {error}', 400)}", file=sys.stderr)
+        complain("no telemetry", error)
         return []

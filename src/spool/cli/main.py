@@ -18,6 +18,7 @@ _COMMANDS = {
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
     "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, full screen."),
     "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
+    "land": ("spool.cli.land:land", "Rebase finished changes onto main, check the result, and move main."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
     "workspace": ("spool.cli.workspace:workspace", "List and remove the worktrees and clones in which loops work."),

@@ -151,7 +151,7 @@ def make_field(base: Path) -> Field:
     field = Field(make_scratch(base))
     files = {
         "shared.txt": "one\ntwo\nthree\n",
-        ".gitignore": "__pycache__/\n.spool/.state/\n",
+        ".gitignore": "__pycache__/\n",
         "test_start.py": TEST.format(name="Start", what="start", claim="True"),
     }
     field.commit(files, "a green start")

@@ -40,7 +40,7 @@ def test_uncommitted_edits_hold_it_back(field: Field) -> None:
 
 def test_untracked_and_ignored_files_in_the_way_hold_it_back(field: Field) -> None:
     field.change("one", {"new/file.txt": "landed\n", "kept.log": "landed\n"})
-    field.commit({".gitignore": "*.log\n.spool/.state/\n__pycache__/\n"}, "ignore")
+    field.commit({".gitignore": "*.log\n__pycache__/\n"}, "ignore")
     (field.root / "other.txt").write_text("not in the way\n")
     (field.root / "new").mkdir()
     (field.root / "new" / "file.txt").write_text("mine\n")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -66,9 +68,10 @@ def test_what_is_shown(field: Field) -> None:
     field.commit({"shared.txt": "person\n"}, "edit")
     planned = field.land("--dry-run", code=0)
     assert planned.stdout.splitlines() == [
-        "one: change/one would be rebased onto main",
-        "two: change/two would be rebased onto main",
+        "one: change/one would be rebased onto main and checked",
+        "two: change/two would be rebased onto main and checked",
     ]
+    assert field.fates("--dry-run", code=0) == {"one": "would be tried", "two": "would be tried"}
     done = field.land(code=1)
     assert "one: rebasing onto main" in done.stderr
     lines = done.stdout.splitlines()
@@ -139,6 +142,22 @@ def test_a_target_that_never_stays_is_left_alone(field: Field) -> None:
     assert (landing["fate"], landing["tries"]) == ("held", 5)
     assert "one 1" not in field.git("log", "--format=%s", "main")
     assert field.leavings() == []
+
+
+def test_an_interrupt_moves_nothing(field: Field) -> None:
+    field.change("one", part("one"))
+    field.change("two", part("two"))
+    before, begun = field.tip(), field.root.parent / "begun"
+    check = f"touch {begun}; exec sleep 600"
+    process = field.scratch.start("land", "--verify", check)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert field.tip() == before
+    assert field.leavings() == []
+    assert json.loads(field.land("--status", "--json").stdout) == []
 
 
 def test_usage(field: Field) -> None:

@@ -197,7 +197,7 @@ class _Landing:
         if self._has_landed(candidate):
             return self._landing(candidate, Fate.ALREADY, base=move.old)
         if self.request.dry_run:
-            return self._landing(candidate, Fate.LANDED, base=move.old, why=f"would be rebased onto {move.onto}")
+            return self._landing(candidate, Fate.PLANNED, base=move.old)
         home = throwaway(self.repository)
         try:
             return self._from_clone(candidate, move, home)

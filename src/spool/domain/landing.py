@@ -22,6 +22,8 @@ class Fate(StrEnum):
     LANDED = "landed"
     ALREADY = "already there"
     """The target has everything that the branch has."""
+    PLANNED = "would be tried"
+    """Nothing was tried, because only the plan was asked for."""
     CONFLICT = "conflict"
     RED = "red"
     """A check refuses the result."""
@@ -36,7 +38,7 @@ class Fate(StrEnum):
 
 RESULT = "refs/spool/landing/"
 """The rebased commits of a change, until its landing has ended."""
-GOOD = (Fate.LANDED, Fate.ALREADY)
+GOOD = (Fate.LANDED, Fate.ALREADY, Fate.PLANNED)
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,7 +11,13 @@ from spool.views.hints import worded
 from spool.views.say import say
 from spool.views.verification import CheckLine
 
-_COLOURS = {Fate.LANDED: "green", Fate.ALREADY: "green", Fate.NOT_READY: "yellow", Fate.HELD: "yellow"}
+_COLOURS = {
+    Fate.LANDED: "green",
+    Fate.ALREADY: "green",
+    Fate.PLANNED: "green",
+    Fate.NOT_READY: "yellow",
+    Fate.HELD: "yellow",
+}
 _SHORT = 10
 _NAMED = 5
 
@@ -65,7 +71,7 @@ def show_landings(landings: Sequence[Landing], *, planned: bool = False) -> None
     if not landings:
         say("Nothing to land." if planned else "No landings.")
     for landing in landings:
-        for number, line in enumerate(_lines(landing, planned=planned)):
+        for number, line in enumerate(_lines(landing)):
             say(line, colour=_COLOURS.get(landing.fate, "red") if not number else None)
 
 
@@ -74,9 +80,7 @@ def with_next(landings: Sequence[Landing]) -> list[Landing]:
     return [msgspec.structs.replace(landing, next=_next(landing)) for landing in landings]
 
 
-def _lines(landing: Landing, *, planned: bool) -> list[str]:
-    if planned and landing.fate is Fate.LANDED:
-        return [f"{landing.change}: {landing.branch} {landing.why}"]
+def _lines(landing: Landing) -> list[str]:
     lines = [_outcome(landing)]
     lines += [f"    {name}" for name in landing.files[:_NAMED] if landing.fate is Fate.CONFLICT]
     lines += [f"    fails: {one_line(name, 300)}" for name in landing.failing]
@@ -88,6 +92,8 @@ def _lines(landing: Landing, *, planned: bool) -> list[str]:
 def _outcome(landing: Landing) -> str:
     if landing.fate is Fate.LANDED:
         return f"{landing.change}: landed on {landing.onto} as {landing.commit[:_SHORT]}"
+    if landing.fate is Fate.PLANNED:
+        return f"{landing.change}: {landing.branch} would be rebased onto {landing.onto} and checked"
     if landing.fate is Fate.ALREADY:
         return f"{landing.change}: {landing.onto} has it already"
     return one_line(f"{landing.change}: {landing.fate}: {landing.why}", 500)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_at_each_step_of_the_move(field: Field, after_s: float) -> None:
     moved = untouched = 0
     for step in range(1, _MOST_STEPS):
         move = a_move(field, step)
-        killed = killed_at(step, lambda move=move: with_moves(field, lambda one: one.make(move)), after_s=after_s)
+        killed = killed_at(step, partial(with_moves, field, partial(Moves.make, move=move)), after_s=after_s)
         settled = with_moves(field, lambda one: one.settle())
         assert field.tip() in (move.old, move.new), step
         assert field.status() == "", step
@@ -255,7 +256,7 @@ def test_at_the_steps_of_a_whole_landing(field: Field) -> None:
     for step in sorted({round(steps * number / KILLS) or 1 for number in range(KILLS)}):
         name = f"whole_{step}"
         tip = field.change(name, part(name))
-        assert killed_at(step, lambda name=name: whole(name)), step
+        assert killed_at(step, partial(whole, name)), step
         found = field.fates(name, code=0)
         assert found[name] in ("landed", "already there"), step
         record = Landings(find_here(field.root).common_dir).of(name)

@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+RUNTIME := .venv/.runtime
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 LOOPS := $(or $(SPOOL_LOOPS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-loops)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
@@ -9,7 +10,8 @@ AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-
 .PHONY: demo test liars check fast faults soak agents runners transcripts schemas picture bench bench-gates loops \
   lock clean
 
-demo: $(READY)
+# Only what Spool needs to run; the tools of its tests are not installed.
+demo: $(RUNTIME)
 	$(BIN)/spool demo
 
 test: check
@@ -74,6 +76,12 @@ $(READY): pyproject.toml requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $(READY)
+
+$(RUNTIME): pyproject.toml requirements/dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
+	test -e $(READY) || $(PYTHON) -m venv .venv
+	test -e $(READY) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e .
+	touch $(RUNTIME)
 
 lock:
 	$(PYTHON) -m venv .venv-lock

@@ -1,6 +1,10 @@
 """Fixtures for every test."""
 
+import json
+import os
 import signal
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,12 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Scratch:
-    """A project with one change in a git repository."""
-    return make_scratch(tmp_path)
+def scratch(tmp_path: Path) -> Iterator[Scratch]:
+    """A project with one change in a git repository; a loop that a test leaves behind is stopped."""
+    made = make_scratch(tmp_path)
+    yield made
+    for entry in (made.home / ".local" / "state" / "spool" / "loops").glob("*.json"):
+        with suppress(OSError, ValueError, KeyError):
+            runner = json.loads(entry.read_text())["runner"]["pid"]
+            if str(tmp_path).encode() in Path(f"/proc/{runner}/environ").read_bytes():
+                os.kill(runner, signal.SIGTERM)

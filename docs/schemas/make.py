@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from spool.app.reporting import Report
 from spool.domain.events import Event
 from spool.domain.loop import SCHEMA, LoopSummary
 from spool.domain.loop_file import LoopFile
@@ -20,6 +21,7 @@ TYPES: dict[str, Any] = {
     "status": StatusJson,
     "loops": list[LoopSummary],
     "loop-state": LoopFile,
+    "report": Report,
 }
 
 

@@ -28,6 +28,8 @@ class Hint(StrEnum):
     ADD_GATE = "add_gate"
     NAME_CHANGE = "name_change"
     TRUST = "trust"
+    TICK = "tick"
+    CLONES = "clones"
     CLAUDE_AS_ROOT = "claude_as_root"
     WORK_HERE = "work_here"
     REMOVE_WORKSPACE = "remove_workspace"

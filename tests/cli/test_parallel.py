@@ -168,6 +168,13 @@ def test_a_failed_dependency_leaves_its_dependants_and_the_rest_goes_on(batch: B
     assert not batch.started("b")
 
 
+def test_a_stuck_dependency_gives_its_exit_code_to_what_waits_for_it(batch: Batch) -> None:
+    batch.write("a", b="a")
+    batch.plan(a={"hang": True})
+    done = batch.run("a", "b", "--max-duration", "3")
+    assert done.returncode == 4, done.stdout
+
+
 def test_a_cycle_and_an_unknown_or_open_dependency_are_usage_errors(batch: Batch) -> None:
     batch.write("z", a="b", b="a", lost="nowhere", open="z")
     cycle = batch.run("a", "b")
@@ -310,10 +317,12 @@ def test_budgets_hold_over_the_sum(batch: Batch) -> None:
     assert done.returncode == 4, done.stdout + done.stderr
     spent = sum(batch.state(one)["usage"]["cost_usd"] for one in "abc")
     assert spent == pytest.approx(1.2)
-    assert "not started: the budget is used up" in done.stdout
+    assert "not started: the budget of $1.00 is used up" in done.stdout
     assert not (batch.scratch.root / ".spool" / ".state" / "run" / "d").exists()
     more = batch.scratch.spool(*words[:-1], "5")
     assert more.returncode == 0, more.stdout + more.stderr
+    again = batch.scratch.spool(*words[:-1], "1.5", "--fresh")
+    assert again.returncode == 0, again.stdout + again.stderr
 
 
 def test_the_time_limit_is_that_of_the_whole_command(batch: Batch) -> None:

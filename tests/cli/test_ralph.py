@@ -173,10 +173,3 @@ def test_config_shows_where_each_value_comes_from(scratch: Scratch) -> None:
     assert told["fail_fast"] == {"value": True, "origin": "SPOOL_FAIL_FAST"}
     assert told["harness"] == {"value": "opencode", "origin": "default"}
     assert "max_iterations" in scratch.spool("config").stdout
-
-
-def test_the_demo_runs_without_agent_or_key(scratch: Scratch) -> None:
-    done = scratch.spool("demo", cwd=scratch.home)
-    assert done.returncode == 0, done.stderr
-    assert "iteration 3: completed" in done.stdout
-    assert "?? hello.py" in done.stdout

@@ -17,6 +17,8 @@ from tests.worktrees import Fleet
 
 PROMISE = "<promise>COMPLETE</promise>"
 HARMLESS = {
+    "notify",
+    "notice_wait",
     "agent_memory",
     "isolate_processes",
     "model", "min_iterations", "max_iterations", "completion_promise", "resume_agent", "fail_fast", "stream",

@@ -109,6 +109,7 @@ def showing(
             await until(pilot, partial(getattr, area, "has_focus"))
         for field in pilot.app.screen.query("Input, TextArea"):
             field.cursor_blink = False  # type: ignore[attr-defined]  # both have it, and a picture does not blink
+            field._cursor_visible = field.has_focus  # type: ignore[attr-defined]  # it may have been off just then
         await still(pilot)
 
     return prepare

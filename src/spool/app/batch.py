@@ -8,6 +8,7 @@ up nothing.
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from spool.app.signals import listening
 from spool.app.watching import exit_code_of
 from spool.app.workspace_start import place
 from spool.domain.batch import Member, Stand, may_start, never_start, total_exit_code
-from spool.domain.budget import Limit
+from spool.domain.budget import Exceeded, Limit, exceeded
 from spool.domain.events import NotStarted
 from spool.domain.loop import Door, LoopSummary
 from spool.domain.spec import LoopSpec, Show
@@ -34,9 +35,9 @@ from spool.errors import SpoolError
 from spool.host.clock import SystemClock
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.workspaces.bases import merged_base
+from spool.host.state.spending import Peers
 
 _TICK_S = 0.1
-_SPENT = "the budget is used up"
 
 
 class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,8 @@ class _Loop:
     spec: LoopSpec
     launched: Launched | None = None
     found: LoopSummary | None = None
+    asked: int = 0
+    """How often its runner was asked to stop."""
 
     @property
     def run_id(self) -> str:
@@ -83,12 +86,15 @@ class _Loop:
         assert self.found is not None  # noqa: S101 - it is one or the other
         return None if is_running(self.found) else exit_code_of(self.found)
 
-    def stop(self, by: str) -> None:
-        """Ask its runner to stop; a second request forces it."""
-        if self.launched is not None:
-            self.launched.ask_to_stop(by)
-        elif self.found is not None:
-            ask_to_stop(self.found, by)
+    def obey(self, stop: Stop) -> None:
+        """Ask its runner to stop, once for each request: a second one forces it."""
+        wanted = stop.requested + stop.forced
+        if self.asked < wanted:
+            self.asked = wanted
+            if self.launched is not None:
+                self.launched.ask_to_stop(stop.by)
+            elif self.found is not None:
+                ask_to_stop(self.found, stop.by)
 
 
 @dataclass
@@ -107,7 +113,11 @@ class Batch:
         self._stands = {member.change: Stand.WAITING for member in self.plan.members}
         self._needs = {member.change: member.depends_on for member in self.plan.members}
         self._began_s = self.clock.monotonic()
+        fresh = any(spec.fresh for spec in self.plan.specs)
+        self._since = self.clock.now() if fresh else None
+        self._spending = Peers([spec.folder for spec in self.plan.specs], self._since)
         self._closed = ""
+        """Why nothing more is started, if so."""
         self._stop = Stop()
 
     def run(self) -> int:
@@ -126,7 +136,7 @@ class Batch:
                 if not starting and Stand.RUNNING not in self._stands.values() and not self._ready():
                     break
                 await asyncio.sleep(_TICK_S)
-                starting = {task for task in starting if not task.done()}
+                starting = {task for task in starting if not task.done() or task.result()}
                 if stop.forced and starting:
                     os._exit(ExitCode.INTERRUPTED)  # a clone in the making; the next run removes what is left of it
         codes = [one.exit_code for one in self.ended]
@@ -158,8 +168,7 @@ class Batch:
             self._end(change, Stand.FAILED, getattr(error, "exit_code", 1), str(error), feed)
             return
         self._loops[change] = loop
-        if self._stop.requested:
-            loop.stop(self._stop.by)
+        loop.obey(self._stop)
         feed.follow(change, loop.run_id, Path(spec.folder))
 
     def _placed(self, spec: LoopSpec) -> tuple[LoopSpec, tuple[str, ...]]:
@@ -171,7 +180,8 @@ class Batch:
             left_s = settings.max_duration - (self.clock.monotonic() - self._began_s)
             settings = msgspec.structs.replace(settings, max_duration=max(1.0, left_s))
         peers = tuple(one.folder for one in self.plan.specs if one.change != spec.change)
-        return msgspec.structs.replace(placed.spec, settings=settings, peers=peers, show=Show.NOTHING), placed.notes
+        shared = {"settings": settings, "peers": peers, "peers_since": self._since}
+        return msgspec.structs.replace(placed.spec, **shared, show=Show.NOTHING), placed.notes
 
     def _collect(self, feed: BatchFeed) -> None:
         """Take note of the loops that have ended."""
@@ -179,25 +189,31 @@ class Batch:
             code = loop.exit_code() if self._stands[change] is Stand.RUNNING else None
             if code is None:
                 continue
-            summary = loop_at(Path(loop.spec.root), Door.RUN, change)
-            summary = summary if summary and summary.run_id == loop.run_id else None
+            summary = _summary(loop)
             reason = summary.reason if summary else _why_not(loop)
             stand = Stand.DONE if code == ExitCode.COMPLETE else Stand.FAILED
             self._end(change, stand, code, reason, feed, seen=summary is not None, branch=loop.branch)
             if summary is not None and summary.limit not in (None, Limit.STALL):
-                self._closed = _SPENT
+                self._closed = summary.reason
 
     def _skip(self, feed: BatchFeed) -> None:
         """Take note of the changes that will not start any more."""
         stop = self._stop
         waiting = [change for change, stand in self._stands.items() if stand is Stand.WAITING]
+        if waiting and (spent := self._exceeded()):
+            self._closed = self._closed or spent.reason
         if stop.requested or self._closed:
             code = ExitCode.INTERRUPTED if stop.requested else ExitCode.STUCK
-            reasons = dict.fromkeys(waiting, "stopped" if stop.requested else self._closed)
-        else:
-            code, reasons = ExitCode.FAILED, never_start(self.plan.members, self._stands)
-        for change, reason in reasons.items():
-            self._end(change, Stand.SKIPPED, int(code), reason, feed)
+            for change in waiting:
+                self._end(change, Stand.SKIPPED, int(code), "stopped" if stop.requested else self._closed, feed)
+        for change, lost in never_start(self.plan.members, self._stands).items():
+            code_of = {one.change: one.exit_code for one in self.ended}
+            self._end(change, Stand.SKIPPED, code_of[lost], f"{lost} did not end as done", feed)
+
+    def _exceeded(self) -> Exceeded | None:
+        """Return the budget of all that is used up, if any."""
+        run_s = self.clock.monotonic() - self._began_s
+        return exceeded(self.plan.specs[0].limits, self._spending.usage(), run_s=run_s)
 
     def _end(
         self,
@@ -220,13 +236,21 @@ class Batch:
     def _stop_all(self) -> None:
         for change, loop in list(self._loops.items()):
             if self._stands[change] is Stand.RUNNING:
-                loop.stop(self._stop.by)
+                loop.obey(self._stop)
 
 
 async def _base(spec: LoopSpec, branches: Sequence[str]) -> str:
     timeout_s = spec.settings.command_timeout
     repository = await find_repository(Path(spec.root), timeout_s=timeout_s)
     return await merged_base(repository, branches, timeout_s=timeout_s) if isinstance(repository, Repository) else ""
+
+
+def _summary(loop: _Loop) -> LoopSummary | None:
+    """Return the run as its state has it; None if it never got as far."""
+    with suppress(SpoolError, OSError):
+        found = loop_at(Path(loop.spec.root), Door.RUN, loop.spec.change)
+        return found if found and found.run_id == loop.run_id else None
+    return None
 
 
 def _why_not(loop: _Loop) -> str:

@@ -149,7 +149,7 @@ def _prompt_plan(spec: LoopSpec, parts: Parts) -> Plan:
         criterion=spec.criterion,
         command=spec.done_command,
         own_files=OWN_FILES if in_worktree else (),
-        own_folders=own_folders(spec.directory, parts.repository, parts.change.directory),
+        own_folders=own_folders(spec.directory, parts.repository, parts.change.own),
     )
     world = World(
         read_change=read_change,

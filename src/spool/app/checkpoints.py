@@ -10,6 +10,7 @@ from spool.domain.checkpoint import Checkpoint, Discarded
 from spool.errors import SpoolError
 from spool.host.clock import SystemClock
 from spool.host.git.checkpoints.checkpoints import Checkpoints
+from spool.host.git.checkpoints.pace import Pace, paced
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
@@ -36,9 +37,13 @@ def diff(name: str) -> str:
     return _use(lambda checkpoints: checkpoints.diff(name))
 
 
-def restore(name: str) -> Discarded | None:
-    """Restore a discarded attempt; return the previous tree, saved as a discarded attempt."""
-    return _use(lambda checkpoints: checkpoints.restore(name), lock=True)
+def restore(name: str, pace: Pace) -> Discarded | None:
+    """Restore a discarded attempt; return the previous tree, saved as a discarded attempt.
+
+    `pace` is called with how far the work is, if the tree is large.
+    """
+    with paced(pace):
+        return _use(lambda checkpoints: checkpoints.restore(name), lock=True)
 
 
 def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: bool = False) -> _Result:

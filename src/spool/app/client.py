@@ -14,8 +14,10 @@ import msgspec
 from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import ask_to_stop
+from spool.app.diffs import Diff, FileChange, diff_between
 from spool.app.launch import Launched, in_background
 from spool.app.notes import add_note
+from spool.app.plan_files import with_noted
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
@@ -25,13 +27,13 @@ from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
 from spool.domain.spec import LoopSpec, Show, expected
 from spool.domain.story import StoryList, parse_stories
+from spool.domain.tasks import BOXLESS
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
 from spool.harness import registry
 from spool.host.git.checkpoints.checkpoints import Checkpoints
-from spool.host.git.difference import FileChange, compare, copy_out
+from spool.host.git.difference import copy_out
 from spool.host.git.repository import NoRepository, find_repository
-from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.feed import Feed, Placed
 from spool.host.state.store import StateFolder
@@ -52,13 +54,6 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     stories: StoryList = StoryList()
     notice: str = ""
     """Why the loop cannot start, or what an earlier run left."""
-
-
-class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes since a checkpoint."""
-
-    files: tuple[FileChange, ...] = ()
-    note: str = ""
 
 
 class Client:
@@ -101,7 +96,7 @@ class Client:
         """Return the exact prompt of the next story."""
         async with self._project_at_start(change, settings) as project:
             source = ChangeStories(project, change, timeout_s=settings.command_timeout)
-            story = (await source.stories()).next
+            story = with_noted(self._project.root, change, await source.stories()).next
             if story is None:
                 return ""
             texts = await source.prompt_parts()
@@ -134,7 +129,8 @@ class Client:
             return
         inside = self._project.root.relative_to(repository.top)
         with TemporaryDirectory(prefix="spool-preview-") as folder:
-            places = (str(inside / name) for name in (".spool", "openspec"))
+            own = (str(path.relative_to(self._project.root)) for path in self._project.paths_of(change))
+            places = (str(inside / name) for name in (".spool", "openspec", *own))
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
             yield Project(Path(folder).resolve() / inside)
 
@@ -193,7 +189,8 @@ class Client:
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
         project = Project(Path(loop.directory))
-        return await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        read = await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        return with_noted(Path(loop.root), loop.change, read)
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
@@ -204,11 +201,7 @@ class Client:
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
-        timeout_s = self.settings.command_timeout
-        repository = await open_workspace(Path(loop.root), loop.workspace, timeout_s=timeout_s)
-        if isinstance(repository, NoRepository):
-            return Diff(note=f"no diff available: {repository.why}")
-        return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))
+        return await diff_between(loop, tree, until, timeout_s=self.settings.command_timeout)
 
     async def add_context(self, loop: LoopSummary, text: str) -> None:
         """Add a note that every later iteration reads."""
@@ -238,15 +231,15 @@ class Client:
             change=change,
             title=info.title if info else change,
             proposal=read.proposal,
-            tasks=read.tasks or "",
+            tasks=(read.tasks or "").replace(f"- [{BOXLESS}] ", "- "),
             scenarios=tuple(read_scenarios(self._project.root / read.directory)),
-            stories=parse_stories(read.tasks or ""),
+            stories=with_noted(self._project.root, change, parse_stories(read.tasks or "")),
             notice=self._notice(change),
         )
 
     def _notice(self, change: str) -> str:
         try:
-            stories = read_stories(self._project, change)
+            stories = with_noted(self._project.root, change, read_stories(self._project, change))
             state = self._folder(change).load()
         except SpoolError as error:
             return error.advice

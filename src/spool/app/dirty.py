@@ -51,5 +51,5 @@ async def refuse_dirty(spec: LoopSpec, repository: Repository | NoRepository, ea
 def _written(spec: LoopSpec, repository: Repository) -> list[str]:
     """Return the paths of the written change, from the top of the working tree."""
     root, project = Path(spec.directory), open_project(spec)
-    paths = [*project.folders_of(spec.change), root / "tasks.md"]
+    paths = [*project.paths_of(spec.change), root / "tasks.md"]
     return [os.path.relpath(path, repository.top) for path in paths]

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import msgspec
 
+from spool.app.notices import report_killed
 from spool.domain.loop import DIED, LoopSummary, summarized
 from spool.domain.verdict import Status
 from spool.errors import SpoolError
@@ -30,6 +31,7 @@ def settle_killed(folder: StateFolder) -> None:
         known = this_machine().find(state.run_id) if state else None
         if state is None or known is None or known.reason != DIED:
             return
+        report_killed([known])
         this_machine().enter(
             msgspec.structs.replace(
                 summarized(state),

@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from spool.domain.events import Warned
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateResult, Proof
 from spool.domain.gates.words import plain
-from spool.domain.loop import Door
+from spool.domain.loop import STATE, Door
 from spool.domain.spec import LoopSpec
 from spool.domain.text import one_line
 from spool.engine.gates import Gate, TaskList
@@ -60,24 +62,40 @@ class Ground(Protocol):
 
 def task_book(spec: LoopSpec, emit: Emit) -> TaskBook:
     """Return what tells a person's boxes from an agent's; a home that cannot be written costs only a warning."""
-    memory = GateMemory(spec.folder)
+    memory, noted = GateMemory(spec.folder), noted_tasks(spec.root, spec.change)
+
+    def load() -> Ledger:
+        return msgspec.structs.replace(memory.ledger(), accepted=noted.ledger().accepted)
 
     def save(ledger: Ledger) -> None:
         try:
             memory.keep_ledger(ledger)
+            if ledger.accepted:
+                noted.keep_ledger(Ledger(accepted=ledger.accepted))
         except (OSError, SpoolError) as error:
             emit(Warned(message=f"a later run will not know which boxes are yours: {error}"))
 
-    return TaskBook(memory.ledger, save)
+    return TaskBook(load, save)
 
 
-def own_folders(root: str, repository: Repository | NoRepository, change: str) -> tuple[str, ...]:
-    """Return the folders of the change and of Spool, as git names them; what differs there is not the work."""
+def noted_tasks(root: str, change: str) -> GateMemory:
+    """Return where the done tasks without a box are noted, for every command that runs the change."""
+    return GateMemory(f"{root}/{STATE}/{change}")
+
+
+def forget_boxes(spec: LoopSpec) -> None:
+    """Forget which boxes were a person's, and what was noted as done: a fresh start."""
+    GateMemory(spec.folder).start_fresh()
+    noted_tasks(spec.root, spec.change).start_fresh()
+
+
+def own_folders(root: str, repository: Repository | NoRepository, own: str) -> tuple[str, ...]:
+    """Return where the files of the change and of Spool are, as git names them; what differs there is not the work."""
     top = repository.top if isinstance(repository, Repository) else Path(root)
     inside = os.path.relpath(root, top)
     prefix = "" if inside == "." else f"{inside}/"
     folders = (f"{prefix}.spool/", f"{prefix}.claude/loop-state.json")
-    return (f"{prefix}{change}/", *folders) if change else folders
+    return (f"{prefix}{own}", *folders) if own else folders
 
 
 def make_keeper(

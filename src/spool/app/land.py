@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from spool.app.archiving import archive_change, require_archiver
+from spool.app.archiving import archive_in_clone, require_archiver
 from spool.app.landing_candidates import Candidates
 from spool.app.landing_checks import check_result, place_of, spec_for, without_change
 from spool.app.landing_moves import Moves
@@ -203,14 +203,15 @@ class _Landing:
             return self._from_clone(candidate, move, home)
         finally:
             shutil.rmtree(home, ignore_errors=True)
-            asyncio.run(self._target.forget(candidate.change))
+            if self._records.begun() is None:  # a half-moved tree needs the result to be settled
+                asyncio.run(self._target.forget(candidate.change))
 
     def _from_clone(self, candidate: Candidate, move: Move, home: Path) -> Landing:
         root, repository = self.request.root, self.repository
         spec, inside = spec_for(candidate, root, self.request.settings), place_of(candidate, root, repository)
         self.view.step(candidate.change, f"rebasing onto {move.onto}")
         rehearsal = Rehearsal(repository, home)
-        result = _obeyed(self._rebased(candidate, move, rehearsal, inside))
+        result = self._rebased(candidate, move, rehearsal, inside)
         if result == move.old:
             return self._landing(candidate, Fate.ALREADY, base=move.old)
         move = msgspec.structs.replace(move, new=result)
@@ -242,14 +243,20 @@ class _Landing:
         await self._target.require_movable(move)
         return move
 
-    async def _rebased(self, candidate: Candidate, move: Move, rehearsal: Rehearsal, inside: str) -> str:
-        result = await rehearsal.rebase(candidate.tip, move.old, upstream=await self._upstream(candidate))
-        if result != move.old and self.request.archive:
-            today, where = self.clock.now().date(), rehearsal.top / inside
-            if await archive_change(where, candidate.change, today, timeout_s=self._timeout_s):
-                result = await rehearsal.commit_all(f"Archive {candidate.change}")
-        await rehearsal.bring_back(candidate.change, move.old)
+    def _rebased(self, candidate: Candidate, move: Move, rehearsal: Rehearsal, inside: str) -> str:
+        """Rebase the change, archive it if asked for, and bring the result back; return the result."""
+        result = _obeyed(self._rebase(candidate, move, rehearsal))
+        if result == move.old:
+            return result
+        if self.request.archive:
+            today = self.clock.now().date()
+            if archive_in_clone(rehearsal.top / inside, candidate.change, today):
+                result = _obeyed(rehearsal.commit_all(f"Archive {candidate.change}"))
+        asyncio.run(rehearsal.bring_back(candidate.change, move.old))
         return result
+
+    async def _rebase(self, candidate: Candidate, move: Move, rehearsal: Rehearsal) -> str:
+        return await rehearsal.rebase(candidate.tip, move.old, upstream=await self._upstream(candidate))
 
     async def _upstream(self, candidate: Candidate) -> str:
         """Return the tip of a landed change on which a branch builds; its commits have landed under other names."""

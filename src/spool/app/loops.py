@@ -1,5 +1,6 @@
 """Lists, finds and reads the loops of this machine. Imports little, to keep `--status` fast."""
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ import msgspec
 from spool.app.reach import Reach
 from spool.domain.change import matching as changes_matching
 from spool.domain.loop import DIED, Door, LoopSummary, pick_latest, settled, state_path, summarized
+from spool.domain.plan_file.names import is_plan_name, plan_id
 from spool.domain.state import IterationRecord
 from spool.domain.text import one_line
 from spool.errors import Hint, SpoolError, UsageError
@@ -44,7 +46,7 @@ class LoopReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def running() -> list[LoopSummary]:
     """Return the loops running on this machine, of all projects and commands."""
-    return [loop for loop in map(_refreshed, this_machine().running()) if loop.running]
+    return [loop for loop in map(_refreshed, filter(_is_running, _runs())) if loop.running]
 
 
 def with_runner() -> list[LoopSummary]:
@@ -54,7 +56,21 @@ def with_runner() -> list[LoopSummary]:
 
 def known() -> list[LoopSummary]:
     """Return all registered runs, oldest first."""
-    return list(map(_refreshed, this_machine().runs()))
+    return list(map(_refreshed, _runs()))
+
+
+def _is_running(loop: LoopSummary) -> bool:
+    return loop.running
+
+
+def _runs() -> list[LoopSummary]:
+    """Return all registered runs as registered; whoever lists them reports a runner that was killed, once."""
+    runs = this_machine().runs()
+    if dead := [loop for loop in runs if loop.reason == DIED]:
+        from spool.app.notices import report_killed  # only after a kill
+
+        report_killed(dead)
+    return runs
 
 
 def find_loop(name: str, reach: Reach) -> LoopSummary:
@@ -75,12 +91,17 @@ def matching(name: str, loops: Iterable[LoopSummary], reach: Reach) -> list[Loop
     if exact := [loop for loop in listed if name in (loop.run_id, loop.id)]:
         return exact
     near = [loop for loop in listed if reach.holds(loop)]
-    if found := [loop for loop in near if loop.change == name]:
+    if found := [loop for loop in near if loop.change in (name, _as_plan(name, reach, loop))]:
         return found
     if found := [loop for loop in near if len(name) >= 3 and loop.id.startswith(name)]:
         return found
     meant = changes_matching(name, {loop.change for loop in near})
     return [loop for loop in near if loop.change in meant]
+
+
+def _as_plan(name: str, reach: Reach, loop: LoopSummary) -> str:
+    """Return the id that a plan file has in a loop's project, if a name is that of one."""
+    return plan_id(os.path.relpath(Path(reach.here, name), loop.root)) if is_plan_name(name) else name
 
 
 def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:

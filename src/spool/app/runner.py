@@ -23,12 +23,14 @@ from spool.app.build import (
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
-from spool.app.gates import make_keeper, task_book
+from spool.app.gates import forget_boxes, make_keeper, task_book
+from spool.app.notices import notices_of
 from spool.app.observers import Observer, observing, plugged_in
 from spool.app.signals import listening
+from spool.app.telemetry import telemetry_of
 from spool.app.workspaces import deliverer, enclosure_of, prepare_learnings, refuse_elsewhere, remembered
 from spool.domain.change import Change
-from spool.domain.events import Event, IterationEnded, RunEnded, Warned
+from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
 from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
@@ -43,7 +45,7 @@ from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
-from spool.host.gates.gate_memory import GateMemory
+from spool.host.git.checkpoints.pace import paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity, nested_key
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.git.workspaces.opening import open_workspace
@@ -54,7 +56,7 @@ from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.registry import STOPPED_BY, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
-from spool.host.state.spending import SpendingFile, Unkept
+from spool.host.state.spending import Peers, SpendingFile, Unkept
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import require_stories
@@ -167,7 +169,7 @@ class _Run:
             enclosure=self._enclosure,
         )
         stop = Stop()
-        observers = [*observe(self._spec), *plugged_in(self._spec)]
+        observers = [*observe(self._spec), *notices_of(self._spec), *telemetry_of(self._spec), *plugged_in(self._spec)]
         watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
 
         def emit(event: Event) -> None:
@@ -178,7 +180,8 @@ class _Run:
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
             keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
-                return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
+                with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
+                    return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
             finally:
                 keeper.cancel()
                 host.close()
@@ -235,7 +238,8 @@ class _Run:
     def _expenses(self, state: LoopState) -> Expenses:
         if not self._spec.listed:
             return Unkept()
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=self._spec.peers)
+        peers = Peers(self._spec.peers, self._spec.peers_since)
+        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
@@ -251,7 +255,7 @@ class _Run:
         settle_killed(folder)
         if self._spec.fresh:
             folder.start_fresh(self._spec.run_id)
-            GateMemory(self._spec.folder).start_fresh()
+            forget_boxes(self._spec)
         try:
             earlier = folder.load()
         except UnreadableState as error:
@@ -325,6 +329,7 @@ class _Run:
             "SPOOL_RUN_ID": self._spec.run_id,
             "SPOOL_CHANGE": self._spec.change,
             "SPOOL_CHANGE_DIR": str(Path(self._spec.directory) / self._change.directory),
+            "SPOOL_TASK_FILE": str(Path(self._spec.directory) / self._change.task_file),
         }
 
 
@@ -368,10 +373,10 @@ def open_folder(spec: LoopSpec, repository: Repository | NoRepository) -> StateF
     path = Path(spec.folder)
     if isinstance(repository, NoRepository):
         return StateFolder(path)
-    return StateFolder(path, mirror=repository.spool_dir / "state" / _mirror_name(path, repository))
+    return StateFolder(path, mirror=mirror_of(path, repository))
 
 
-def _mirror_name(path: Path, repository: Repository) -> str:
-    """Return a mirror name that is unique among the worktrees of the repository, and survives a move of the clone."""
+def mirror_of(path: Path, repository: Repository) -> Path:
+    """Return a state folder's mirror: unique among the worktrees, and the same after a move of the clone."""
     inside = os.fsencode(os.path.relpath(path, repository.top))
-    return f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"
+    return repository.spool_dir / "state" / f"{path.name}-{nested_key(WorktreeIdentity(repository).key, inside)}"

@@ -37,7 +37,7 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
         learnings=learnings_of(spec.change),
         answer=OnResume(spec.on_resume) if spec.on_resume else None,
         fresh=spec.fresh,
-        own_folders=own_folders(spec.directory, parts.repository, parts.change.directory),
+        own_folders=own_folders(spec.directory, parts.repository, parts.change.own),
     )
     world = StoryWorld(
         source=ChangeStories(

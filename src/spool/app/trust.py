@@ -66,14 +66,19 @@ def require_trust(root: Path | None, resolved: Resolved) -> Resolved:
 
 def grant(root: Path, values: Mapping[str, Any] | None = None) -> TrustReport:
     """Trust the values that the repository asks for now, or just those given, besides the ones already trusted."""
-    if os.environ.get(_RUN_ID):
-        raise UsageError("an agent cannot grant trust", hint="ask the person who started the loop")
+    require_person()
     report = trust_report(root)
     asked = {one.name: one.value for one in report.asked}
     if values is not None:
         asked = {one.name: one.value for one in report.asked if one.trusted} | dict(values)
     write_grant(root, asked, datetime.now(UTC))
     return trust_report(root)
+
+
+def require_person() -> None:
+    """Raise a UsageError in a process that an agent started: it cannot decide what is trusted."""
+    if os.environ.get(_RUN_ID):
+        raise UsageError("an agent cannot grant trust", hint="ask the person who started the loop")
 
 
 def withdraw(root: Path) -> bool:

@@ -13,6 +13,7 @@ from spool.app.build import open_worktree
 from spool.app.gates import make_keeper, own_folders
 from spool.app.loops import loop_at
 from spool.app.observers import Observer
+from spool.app.plan_files import plan_meant
 from spool.app.runner import new_run_id
 from spool.app.supervised import supervised
 from spool.domain.gates.boxes import Ledger
@@ -52,6 +53,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_subject(directory: Path, query: str | None) -> Subject:
     """Return the project around a directory and its change: the one asked for, or the only one."""
+    if query is not None and (plan := plan_meant(query, directory)) is not None:
+        return Subject(root=plan[0].root, change=plan[1])
     try:
         project = find_project(directory)
     except UsageError:
@@ -172,7 +175,7 @@ class _Ground:
         base, since = await self._base(keeper, base)
         if tree and passed is not None and tree in (passed, base):
             return Verification(root=self.spec.root, since=since, tree=tree, proof=Proof.UNBROKEN, gates=())
-        own = own_folders(self.spec.root, self.repository, self._folder())
+        own = own_folders(self.spec.root, self.repository, self._own())
         claim = Claim(base=base, own=own, named=self._texts())
         found = await keeper.check(claim, lambda _: None)
         if found.proof not in (Proof.REFUSED, Proof.UNVERIFIABLE):
@@ -223,8 +226,8 @@ class _Ground:
                 return head, "HEAD"
         return "", ""
 
-    def _folder(self) -> str:
-        return self.project.read(self.spec.change).directory if self.spec.change else ""
+    def _own(self) -> str:
+        return self.project.read(self.spec.change).own if self.spec.change else ""
 
     def _texts(self) -> str:
         """Return the change's texts before the first agent; as they are if no loop has run."""

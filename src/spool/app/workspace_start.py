@@ -84,7 +84,7 @@ class _Making:
             self._refuse_main(checkout)
         except NoWorktree:
             checkout = self._new_worktree(base)
-        if not (Path(checkout.path) / inside / self._change).is_dir():  # a killed maker had not got as far
+        if not (Path(checkout.path) / inside / self._change).exists():  # a killed maker had not got as far
             for folder in self._folders():
                 bring_along(folder, Path(checkout.path), newer=False)
         found = await find_repository(Path(checkout.path), timeout_s=self._timeout_s)
@@ -185,7 +185,9 @@ class _Making:
 
     @property
     def _change(self) -> str:
-        return project_at(self._root).read(self._spec.change).directory
+        """The path of the change's folder, or of its plan file."""
+        read = project_at(self._root).read(self._spec.change)
+        return read.plan_file or read.directory
 
     def _folders(self) -> list[Path]:
-        return project_at(self._root).folders_of(self._spec.change)
+        return project_at(self._root).paths_of(self._spec.change)

@@ -73,7 +73,7 @@ def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[
 def _folders(change: str, here: Path) -> list[Path]:
     """Return the folders of a change in the project around this directory, which may not be committed yet."""
     root = root_here()
-    return bare_project(root or here).folders_of(change)
+    return bare_project(root or here).paths_of(change)
 
 
 def worktree_settings(resolved: Resolved) -> Resolved:

@@ -1,13 +1,14 @@
 """Runs several changes at once, for `spool run A B C` and `spool run --all`."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spool.cli import loop_options as shared
 from spool.domain.loop import Door
 from spool.domain.workspace import Kind
 from spool.errors import UsageError
-from spool.sources.project import Project
+from spool.sources.project import find_project
 
 if TYPE_CHECKING:
     from spool.app.batch import BatchPlan
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 _DEFAULT_PARALLEL = 1
 
 
-def run_batch(project: Project, names: Sequence[str], given: dict[str, Any]) -> int:
+def run_batch(names: Sequence[str], given: dict[str, Any]) -> int:
     """Run several changes and return the exit code of all."""
     _refuse_contradictions(given)
     from spool.app.batch import Batch
     from spool.views.batch import batch_view, show_ends
 
-    plan = _plan(project, names, given)
+    plan = _plan(names, given)
     changes = [member.change for member in plan.members]
     view = batch_view(changes, as_json=given["as_json"], verbose=given["verbose"])
     batch = Batch(plan, view, as_json=given["as_json"])
@@ -31,17 +32,23 @@ def run_batch(project: Project, names: Sequence[str], given: dict[str, Any]) -> 
     return code
 
 
-def _plan(project: Project, names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
+def _plan(names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
     import msgspec
 
     from spool.app.batch import BatchPlan
     from spool.app.batch_members import open_changes, read_members
-    from spool.cli.target import resume_command
+    from spool.cli.target import pick_change, resume_command
     from spool.cli.trust import settings_to_start
 
-    changes = open_changes(project, given["module"]) if given["every"] else [project.resolve(name) for name in names]
+    picked = [pick_change(name, given["module"], interactive=False) for name in names]
+    project = picked[0][0] if picked else find_project(Path.cwd())
+    changes = open_changes(project, given["module"]) if given["every"] else [change for _, change in picked]
     if not changes:
         raise UsageError("no changes to run", hint="name them, or run all that are open with --all")
+    if any(other.root != project.root for other, _ in picked):
+        raise UsageError("several changes must be of one project")
+    for change in changes:
+        shared.prepare(project, change, given)
     members = read_members(project, changes)
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
     specs = [shared.spec_of(Door.RUN, project.root, member.change, settings, given) for member in members]
@@ -49,9 +56,15 @@ def _plan(project: Project, names: Sequence[str], given: dict[str, Any]) -> "Bat
     return BatchPlan(
         members=tuple(members),
         specs=tuple(msgspec.structs.replace(spec, again=again, on_resume=answer) for spec in specs),
-        kind=Kind(given["place"] or Kind.WORKTREE),
+        kind=Kind(given["place"] or (Kind.CLONE if settings.sandbox else Kind.WORKTREE)),
         parallel=given["parallel"] or _DEFAULT_PARALLEL,
     )
+
+
+def _named(name: str) -> str:
+    from spool.cli.target import pick_change
+
+    return pick_change(name, None, interactive=False)[1]
 
 
 def _refuse_contradictions(given: dict[str, Any]) -> None:

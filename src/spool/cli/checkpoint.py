@@ -9,6 +9,7 @@ import click
 from spool.app import checkpoints
 from spool.domain.text import clean
 from spool.errors import SpoolError
+from spool.views.estimates import WorkLine
 from spool.views.say import say, say_json, say_text
 from spool.views.tables import room, table
 
@@ -81,5 +82,6 @@ def restore(name: str) -> None:
 
     The current tree is saved as a discarded attempt first.
     """
-    kept = checkpoints.restore(name)
+    with WorkLine() as line:
+        kept = checkpoints.restore(name, line.advance)
     say(f"Restored {name}." + (f" The previous tree is kept as {kept.name}." if kept else ""))

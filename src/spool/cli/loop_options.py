@@ -9,12 +9,14 @@ import click
 
 from spool.cli.options import Duration, Size, option
 from spool.cli.target import complete_change, complete_harness
+from spool.domain.plan_file.names import is_plan_name
 from spool.errors import UsageError
 
 if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
     from spool.domain.loop import Door
     from spool.domain.settings import Settings
     from spool.domain.spec import LoopSpec
+    from spool.sources.project import Project
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
@@ -129,6 +131,7 @@ GATE_OPTIONS = (
     _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
 VERIFY_OPTIONS = (_VERIFY, _BUILT_IN, *_POLICY)
+TICK_OPTION = _target("--tick", is_flag=True, help="Add boxes to the plain list items of a plan file.")
 AGENT_LIMIT_OPTIONS = (
     _limits(
         "--iteration-timeout", type=Duration(), help="Stop an agent that runs this long; 0 disables.  [default: 2h]"
@@ -214,6 +217,17 @@ def given_gates(given: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError("--no-gates cannot be used with --verify or --gate")
     gates = [{"name": name} for name in given["built_in"]] + [{"run": command} for command in given["verify"]]
     return {"gates": gates} if gates else {}
+
+
+def prepare(project: "Project", change: str, given: Mapping[str, Any]) -> None:
+    """Get a plan file ready, and say where its ticks are kept if it has no boxes."""
+    if not is_plan_name(change) and not given["tick"]:
+        return
+    from spool.app.plan_files import prepare_plan
+    from spool.views.say import say
+
+    if prepare_plan(project, change, tick=given["tick"]) and not given["as_json"]:
+        say("Items without a box: Spool keeps what is done in its state. --tick adds boxes to the file.", err=True)
 
 
 def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: Mapping[str, Any]) -> "LoopSpec":

@@ -13,23 +13,32 @@ from spool.domain.text import one_line
 from spool.errors import UsageError
 
 _COMMANDS = {
+    "init": ("spool.cli.init:init", "Set this repository up: find the agent and the tests."),
+    "new": ("spool.cli.new:new", "Make a change, from a template or from a text."),
     "ralph": ("spool.cli.ralph:ralph", "Run an agent on a change in a loop until it promises completion."),
     "loop": ("spool.cli.ralph:ralph", "Alias for ralph."),
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
     "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, full screen."),
     "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
     "land": ("spool.cli.land:land", "Rebase finished changes onto main, check the result, and move main."),
+    "list": ("spool.cli.changes:list_changes", "List the active changes."),
+    "show": ("spool.cli.changes:show", "Show a change: its proposal, its tasks and its loop."),
+    "validate": ("spool.cli.changes:validate", "Say what an agent would stumble over in a change."),
+    "archive": ("spool.cli.changes:archive", "Archive a finished change."),
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
     "workspace": ("spool.cli.workspace:workspace", "List and remove the worktrees and clones in which loops work."),
     "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a running loop."),
     "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),
+    "report": ("spool.cli.report:report", "Report what loops did: verdicts, evidence, time, cost, and what is next."),
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
+    "doctor": ("spool.cli.doctor:doctor", "Examine git, the agents, the disk and what Spool has written."),
+    "clean": ("spool.cli.clean:clean", "Show what Spool keeps about this repository, and remove it."),
     "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
     "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
-    "demo": ("spool.cli.demo:demo", "Run a complete loop in a scratch repository; needs no agent."),
+    "demo": ("spool.cli.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),
 }
 
 
@@ -89,7 +98,12 @@ def spool(ctx: click.Context) -> int | None:
     if ctx.invoked_subcommand is not None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.exceptions.NoArgsIsHelpError(ctx)
+        from spool.cli.welcome import nothing_to_show, show_ways
+
+        if not nothing_to_show():
+            raise click.exceptions.NoArgsIsHelpError(ctx)
+        show_ways()
+        return None
     from spool.cli.tui import show
 
     return show(None, {})

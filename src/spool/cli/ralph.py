@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -10,19 +10,25 @@ import msgspec
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS, STALL_OPTION
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
-from spool.cli.target import pick_change, resume_command
+from spool.cli.target import complete_plan, pick_change, resume_command
 from spool.domain.loop import Door
+from spool.domain.plan_file.names import is_plan_name
 from spool.errors import UsageError
+
+if TYPE_CHECKING:
+    from spool.sources.project import Project
 
 _target = option("Input")
 _limits = option("Completion and limits")
 _run = option("Run")
+_PLAN_PROMPT = "Implement the plan."
 _LARGEST_PROMPT = 16 << 20
 
 _EXAMPLES = (
     'spool ralph "Implement the change" --change 002-01_add-ralph-loop',
     'spool ralph "Implement the change" -c 2-1 --harness claude --allow-all',
     "spool ralph --prompt-file prompt.md -c add-auth --fail-fast --json",
+    'spool ralph --plan PLAN.md --verify "make test"',
     "spool ralph --status -c add-auth",
     'spool ralph --add-context "The port is 8080, not 80" -c add-auth',
 )
@@ -31,6 +37,8 @@ _EXAMPLES = (
 @click.command("ralph", cls=GroupedCommand, examples=_EXAMPLES, epilog=EXIT_CODES)
 @click.argument("prompt", nargs=-1)
 @shared.together(shared.TARGET_OPTIONS)
+@_target("--plan", metavar="FILE", shell_complete=complete_plan, help="Work on this Markdown file instead of a change.")
+@shared.TICK_OPTION
 @_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
 @shared.IN_OPTION
 @shared.together(shared.SANDBOX_OPTIONS)
@@ -51,25 +59,42 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
 
     After a crash or Ctrl-C, run the same command again to continue.
     """
+    if given["change"] is None and given["plan"] is None and _names_plan(prompt):
+        given, prompt = {**given, "plan": prompt[0]}, ()
     _refuse_contradictions(prompt, given)
     if shared.starts_no_loop(given):
-        project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
+        project, change_id = _picked(given)
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RALPH, given, project.root, change_id)
-    user_prompt = _user_prompt(prompt, given["prompt_file"])
-    project, change_id = pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
+    user_prompt = _user_prompt(prompt, given["prompt_file"], plan=given["plan"])
+    project, change_id = _picked(given)
     if shared.may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
         return 0
 
     from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 
+    shared.prepare(project, change_id, given)
     settings = settings_to_start(project.root, _flags(given), ask=shared.may_prompt(given)).settings
     spec = shared.spec_of(Door.RALPH, project.root, change_id, settings, given)
-    again = resume_command(change_id if given["change"] is None else None)
+    again = resume_command(change_id if given["change"] is None and given["plan"] is None else None)
     spec = place_loop(msgspec.structs.replace(spec, task=user_prompt, again=again), given["place"])
     return start(spec, detach=given["detach"])
+
+
+def _names_plan(prompt: tuple[str, ...]) -> bool:
+    """Whether the only word of a prompt is the name of a Markdown file."""
+    return len(prompt) == 1 and is_plan_name(prompt[0]) and Path(prompt[0]).is_file()
+
+
+def _picked(given: dict[str, Any]) -> tuple["Project", str]:
+    """Return the project and the change, or the plan file in its place."""
+    if (plan := given["plan"]) is None:
+        return pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
+    if not is_plan_name(plan):
+        raise UsageError(f"{plan} is not a Markdown file", hint="the name of a plan ends with .md")
+    return pick_change(plan, given["module"], interactive=False)
 
 
 def _wants_more(root: Path, change: str) -> bool:
@@ -91,6 +116,8 @@ def _wants_more(root: Path, change: str) -> bool:
 
 def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
     shared.refuse_contradictions(given)
+    if given["plan"] is not None and given["change"] is not None:
+        raise UsageError("--plan and --change cannot be used together")
     if shared.starts_no_loop(given) and (prompt or given["prompt_file"]):
         raise UsageError("--status and the context options take no prompt")
     if prompt and given["prompt_file"]:
@@ -101,8 +128,10 @@ def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> No
         raise UsageError("--max-iterations must be at least 1", hint="--no-max-iterations removes the limit")
 
 
-def _user_prompt(words: tuple[str, ...], file: str | None) -> str:
+def _user_prompt(words: tuple[str, ...], file: str | None, *, plan: str | None) -> str:
     text = _read_prompt(file) if file is not None else " ".join(words)
+    if plan is not None and file is None and not words:
+        return _PLAN_PROMPT
     if not text.strip():
         what = f"{file} is empty" if file is not None else "a prompt is required"
         raise UsageError(what, hint='for example: spool ralph "Implement the change" --change ID')

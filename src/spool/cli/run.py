@@ -12,7 +12,6 @@ from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
 from spool.errors import UsageError
-from spool.sources.project import find_project
 
 if TYPE_CHECKING:  # `--status` starts no loop
     from spool.domain.spec import LoopSpec
@@ -23,6 +22,7 @@ _target = option("Input")
 _place = option("Workspace")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
+    'spool run PLAN.md --verify "make test"',
     "spool run add-auth --max-retries 5 --commit-stories",
     "spool run add-auth --json | jq .",
     "spool run add-auth add-search fix-login --parallel 3 --in clone",
@@ -37,8 +37,8 @@ _EXAMPLES = (
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
     "5 done but commits failed, 130 interrupted; of several changes the first of 130, 1, 4, 3, 5, 0 that occurred.",
 )
-@click.argument("changes", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_change)
-@shared.together(shared.TARGET_OPTIONS)
+@click.argument("changes", metavar="[CHANGE | PLAN.md]...", nargs=-1, shell_complete=complete_change)
+@shared.together(shared.TARGET_OPTIONS, (shared.TICK_OPTION,))
 @_target("--all", "every", is_flag=True, help="Run all changes of this repository that have open tasks.")
 @shared.IN_OPTION
 @shared.together(shared.SANDBOX_OPTIONS)
@@ -63,6 +63,8 @@ _EXAMPLES = (
 def run(changes: tuple[str, ...], **given: Any) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
+    An argument that names a Markdown file is a plan: its headings are the stories, its list items the tasks.
+
     After a crash or Ctrl-C, run the same command again to continue with the interrupted story.
 
     Several changes run one after the other, or N at a time with --parallel, each in a workspace of its own and in the
@@ -76,7 +78,7 @@ def run(changes: tuple[str, ...], **given: Any) -> int:
     if len(changes) > 1 or given["every"] or given["parallel"] is not None:
         from spool.cli.batch import run_batch
 
-        return run_batch(find_project(Path.cwd()), changes or tuple(filter(None, [given["change"]])), given)
+        return run_batch(changes or tuple(filter(None, [given["change"]])), given)
     change_id = changes[0] if changes else None
     project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
     if shared.starts_no_loop(given):
@@ -86,6 +88,7 @@ def run(changes: tuple[str, ...], **given: Any) -> int:
     from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 
+    shared.prepare(project, found, given)
     settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
     spec = place_loop(shared.spec_of(Door.RUN, project.root, found, settings, given), given["place"])
     answer = given["on_resume"] or ""

@@ -11,7 +11,7 @@ from spool.app.loops import loop_at
 from spool.app.runner import run
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import LoopSpec
-from spool.domain.verdict import ExitCode
+from spool.domain.verdict import ExitCode, Finish, Status
 from spool.domain.workspace import Kind
 from spool.views.continuing import continue_command, continue_hint
 from spool.views.hints import next_command
@@ -42,17 +42,25 @@ def start(spec: LoopSpec, *, detach: bool) -> int:
 def run_here(spec: LoopSpec) -> int:
     """Run a loop in this process and return the exit code."""
     finish = run(spec, observers_of)
-    if finish.exit_code is ExitCode.INTERRUPTED and spec.again:
+    lines = _next_lines(spec, finish)
+    if lines:
         with suppress(OSError):  # the terminal may be gone
-            say("Stopped. Continue with:", f"  {spec.again}", err=True)
-    elif finish.hint:
-        with suppress(OSError):
-            say(f"Next: {next_command(finish.hint, spec.again)}", err=True)
-    elif finish.limit and spec.again and (loop := loop_at(Path(spec.root), spec.door, spec.change)):
-        hint = continue_hint(loop)
-        with suppress(OSError):
-            say(f"{hint[:1].upper()}{hint[1:]}:", f"  {continue_command(spec.again, loop)}", err=True)
+            say(*lines, err=True)
     return int(finish.exit_code)
+
+
+def _next_lines(spec: LoopSpec, finish: Finish) -> list[str]:
+    """Return what to type next."""
+    if finish.exit_code is ExitCode.INTERRUPTED:
+        return ["Stopped. Continue with:", f"  {spec.again}"] if spec.again else []
+    if finish.hint:
+        return [f"Next: {next_command(finish.hint, spec.again)}"]
+    if finish.status is Status.DONE:
+        return ["See what it did with:", f"  spool report {spec.run_id.rpartition('-')[2]}"] if spec.listed else []
+    if not spec.again or (loop := loop_at(Path(spec.root), spec.door, spec.change)) is None:
+        return []
+    hint = continue_hint(loop) or "continue with"
+    return [f"{hint[:1].upper()}{hint[1:]}:", f"  {continue_command(spec.again, loop)}"]
 
 
 def _report_started(loop: LoopSummary) -> None:

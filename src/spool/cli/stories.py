@@ -5,13 +5,11 @@ import sys
 import click
 import msgspec
 
+from spool.app.plan_files import with_noted
 from spool.cli.target import complete_change, pick_change
-from spool.domain.story import Story
-from spool.domain.text import one_line
 from spool.sources.stories import read_stories
+from spool.views.changes import show_stories
 from spool.views.say import say, say_json
-
-_MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 
 
 @click.command("stories")
@@ -20,7 +18,7 @@ _MARKS = {"x": "x", "X": "x", " ": " ", "?": "?", "-": "-", "~": "-"}
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change and which are done."""
     project, change_id = pick_change(change, None, interactive=sys.stdin.isatty(), named_by="CHANGE", only_one=True)
-    found = read_stories(project, change_id)
+    found = with_noted(project.root, change_id, read_stories(project, change_id))
     upcoming = found.next
     if as_json:
         shown = {
@@ -33,16 +31,4 @@ def stories(change: str | None, as_json: bool) -> None:
         say_json(shown)
         return
     say(f"{change_id}: {found.completed} of {len(found.stories)} stories complete")
-    for story in found.stories:
-        _show(story, is_next=story is upcoming)
-
-
-def _show(story: Story, *, is_next: bool) -> None:
-    state = "done" if story.complete else "next" if is_next else "open"
-    colour = {"done": "green", "next": "cyan", "open": None}[state]
-    head = f"{state}  {story.id}  {one_line(story.title, 80)}"
-    say()
-    say(head, colour=colour)
-    for task in story.tasks:
-        note = "  (for a person)" if task.mark == "?" else "  (shelved)" if task.mark in "-~" else ""
-        say(f"      [{_MARKS.get(task.mark, task.mark)}] {task.id} {one_line(task.text, 100)}{note}")
+    show_stories(found.stories, upcoming=upcoming)

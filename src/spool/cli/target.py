@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
+from spool.domain.plan_file.names import is_plan_name
 from spool.domain.text import one_line
 from spool.errors import SpoolError, UsageError
 from spool.sources.project import Project, find_project
@@ -24,6 +25,8 @@ def pick_change(
 
     `only_one` takes the only change that there is, which a command that just reads may do.
     """
+    if query is not None and (plan := _plan_meant(query, module)) is not None:
+        return plan
     project = find_project(Path.cwd())
     if query is not None:
         change_id = project.resolve(query)
@@ -42,6 +45,16 @@ def pick_change(
             hint=f"active changes: {', '.join(i.id for i in candidates)}",
         )
     return project, ask_for_change(candidates)
+
+
+def _plan_meant(query: str, module: str | None) -> tuple[Project, str] | None:
+    if not is_plan_name(query):
+        return None
+    from spool.app.plan_files import plan_meant  # only for a plan
+
+    if (plan := plan_meant(query, Path.cwd())) is not None and module is not None:
+        raise UsageError("--module cannot be used with a plan file")
+    return plan
 
 
 def ask_for_change(candidates: list[ChangeInfo]) -> str:
@@ -82,12 +95,26 @@ def flag_named(name: str) -> str:
     return next((param.opts[0] for param in params if param.name == name), f"--{name.replace('_', '-')}")
 
 
-def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Return shell completions for a change; none on error."""
-    try:
-        return [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
-    except (SpoolError, OSError):
-        return []
+def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return shell completions for a change: ids, and the Markdown files beside what is typed."""
+    found: list[str] = []
+    with suppress(SpoolError, OSError):
+        found += [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
+    with suppress(OSError):
+        found += complete_plan(ctx, param, incomplete)
+    return found
+
+
+def complete_plan(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a plan file: the Markdown files, and the folders on the way to them."""
+    typed, _, start = incomplete.rpartition("/")
+    prefix = f"{typed}/" if "/" in incomplete else ""
+    with suppress(OSError):
+        entries = sorted(Path(prefix or ".").iterdir())
+        files = [path.name for path in entries if is_plan_name(path.name) and path.is_file()]
+        folders = [f"{path.name}/" for path in entries if path.is_dir()] if prefix else []
+        return [f"{prefix}{name}" for name in (*files, *folders) if name.startswith(start)]
+    return []
 
 
 def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001

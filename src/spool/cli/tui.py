@@ -5,18 +5,24 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from spool.app.plan_files import project_root
 from spool.cli.options import GroupedCommand
 from spool.cli.run import run
-from spool.cli.target import complete_change
+from spool.cli.target import complete_change, pick_change
 from spool.cli.trust import settings_to_start
+from spool.cli.welcome import nothing_to_show, welcome
 from spool.domain.settings import NAMES
 from spool.errors import UsageError
 from spool.harness import registry
-from spool.sources.project import find_project
+from spool.sources.project import project_at
+
+if TYPE_CHECKING:
+    from spool.app.client import Client
+    from spool.domain.loop import LoopSummary
 
 _SHARED = {*NAMES, "fresh"} - {"stream"}
 _PATIENCE_S = 2.0
@@ -42,23 +48,36 @@ tui.params[1:1] = [param for param in run.params if param.name in _SHARED]
 
 def show(query: str | None, given: Mapping[str, Any]) -> int:
     """Open the screen and return the exit code."""
-    # Textual draws on standard error.
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
-        raise UsageError("the screen needs a terminal", hint="without one, use: spool run CHANGE")
-    project = find_project(Path.cwd())
-    change = project.resolve(query) if query is not None else None
+    require_terminal()
+    if query is None and nothing_to_show():
+        return welcome()
+    if query is not None:
+        project, change = pick_change(query, None, interactive=False)
+    else:
+        project, change = project_at(project_root(Path.cwd())), None
     flags = {name: given[name] for name in NAMES if given.get(name) is not None}
     settings = settings_to_start(project.root, flags, ask=True).settings
     registry.find(settings.harness, settings.harnesses)  # refuse a wrong name now, not after R
+    from spool.app.client import Client
 
+    client = Client(project, settings, fresh=bool(given.get("fresh")), on_resume=str(given.get("on_resume") or ""))
+    return open_screen(client, change=change)
+
+
+def require_terminal() -> None:
+    """Raise a UsageError without a terminal to draw on; Textual draws on standard error."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
+        raise UsageError("the screen needs a terminal", hint="without one, use: spool run CHANGE")
+
+
+def open_screen(client: "Client", *, change: str | None = None, loop: "LoopSummary | None" = None) -> int:
+    """Draw the screen until it is closed, opened at a change or a loop."""
     from spool.views.terminal_guard import guarded_terminal
 
     with guarded_terminal():  # before threads start and before Textual draws
-        from spool.app.client import Client
         from spool.tui.app import SpoolApp
 
-        client = Client(project, settings, fresh=bool(given.get("fresh")), on_resume=str(given.get("on_resume") or ""))
-        return _run(SpoolApp(client, change=change, colour="NO_COLOR" not in os.environ))
+        return _run(SpoolApp(client, change=change, loop=loop, colour="NO_COLOR" not in os.environ))
 
 
 def _run(app: Any) -> int:

@@ -68,12 +68,12 @@ def may_start(members: Sequence[Member], stands: Mapping[str, Stand], *, paralle
 
 
 def never_start(members: Sequence[Member], stands: Mapping[str, Stand]) -> dict[str, str]:
-    """Return the changes that cannot start any more, each with the reason; members are in order."""
+    """Return the changes that cannot start any more, each with what it waits for in vain; members are in order."""
     found: dict[str, str] = {}
     for member in members:
         lost = [one for one in member.depends_on if stands[one] in (Stand.FAILED, Stand.SKIPPED) or one in found]
         if stands[member.change] is Stand.WAITING and lost:
-            found[member.change] = f"{lost[0]} did not end as done"
+            found[member.change] = lost[0]
     return found
 
 

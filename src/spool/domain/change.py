@@ -32,6 +32,18 @@ class Change(msgspec.Struct, frozen=True):
     tasks: str | None = None
     module: str | None = None
     module_text: str = ""
+    plan_file: str = ""
+    """The path of the plan file that is the whole change; empty if the change is a folder."""
+
+    @property
+    def own(self) -> str:
+        """The start of the paths of its own files, which are not the work; empty without any."""
+        return self.plan_file or (f"{self.directory}/" if self.directory else "")
+
+    @property
+    def task_file(self) -> str:
+        """The path of the file with the tasks."""
+        return self.plan_file or f"{self.directory}/tasks.md"
 
 
 def is_id(name: str) -> bool:

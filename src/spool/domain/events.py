@@ -1,15 +1,18 @@
 """The events that a runner emits. All views are built from them."""
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
 from spool.domain.budget import Limit
+from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
 from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import Limits, Status
 
 
@@ -31,6 +34,10 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     limits: Limits
     iteration: int
     """The number of iterations in earlier runs."""
+    sandbox: str = NOT_SANDBOXED
+    """The fence around the agents, in words."""
+    usage: Usage = Usage()
+    """The usage of earlier runs."""
 
 
 class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):
@@ -41,6 +48,8 @@ class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"
     max_iterations: int | None
     prompt: str
     """Path of the file with the exact prompt."""
+    boxes: Boxes | None = None
+    """The boxes of the change before the agent; None if they are unknown."""
 
 
 class AgentEvent(_Event, frozen=True, kw_only=True, tag="AgentEvent"):
@@ -118,6 +127,8 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
     title: str
     commit: str | None = None
     proof: Proof | None = None
+    evidence: str = ""
+    """What the gates found, in one line."""
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
@@ -132,6 +143,8 @@ class GateStarted(_Event, frozen=True, kw_only=True, tag="GateStarted"):
     gate: str
     purpose: str
     """`baseline`, `claim`, `again`; `replay` of the old tests, `proof` on the old source, and their `control`."""
+    expected_s: float = 0.0
+    """How long it took the last time; 0 if that is unknown."""
 
 
 class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
@@ -144,6 +157,15 @@ class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
     log: str = ""
 
 
+class Working(_Event, frozen=True, kw_only=True, tag="Working"):
+    """Spool itself is busy with a large tree; small ones emit nothing."""
+
+    step: Literal["checkpoint", "restore"]
+    share: float
+    """How much of it is done, from 0 to 1."""
+    files: int
+
+
 class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
     """The loop is waiting for a rate limit or pausing after errors."""
 
@@ -152,12 +174,20 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
     reason: str
 
 
+class WaitEnded(_Event, frozen=True, kw_only=True, tag="WaitEnded"):
+    """A wait is over, or a stop ended it."""
+
+    seconds: float
+
+
 class Warned(_Event, frozen=True, kw_only=True, tag="Warning"):
     """A warning; the loop continues."""
 
     message: str
     hint: str = ""
     """The next step: a value of `errors.Hint`, or text."""
+    about: Literal["", "commit"] = ""
+    """`commit` if a commit of Spool's failed."""
 
 
 class StopRequested(_Event, frozen=True, kw_only=True, tag="StopRequested"):
@@ -221,7 +251,9 @@ Event = (
     | IterationEnded
     | GateStarted
     | GateEnded
+    | Working
     | Waiting
+    | WaitEnded
     | Warned
     | StopRequested
     | Complete

@@ -2,6 +2,8 @@
 
 import msgspec
 
+NOT_SANDBOXED = "not sandboxed"
+
 
 class Fence(msgspec.Struct, frozen=True, kw_only=True):
     """The fence around an agent, its children and the gates."""
@@ -24,7 +26,7 @@ class Fence(msgspec.Struct, frozen=True, kw_only=True):
 
 def sandbox_words(fence: Fence | None) -> str:
     """Return how a loop with or without a fence is shown."""
-    return fence.words if fence is not None else "not sandboxed"
+    return fence.words if fence is not None else NOT_SANDBOXED
 
 
 def admits(patterns: tuple[str, ...], name: str) -> bool:

@@ -31,6 +31,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
     requires: str = ""
     """A file without which it cannot run, relative to the working directory."""
+    signed_in: tuple[str, ...] = ()
+    """The words after its name with which it fails unless it is signed in; none if it has no such command."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
     settings: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ import msgspec
 
 from spool.domain.budget import Limit
 from spool.domain.carried import carried
+from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.gates.values import Proof
 from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
@@ -147,7 +148,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The loop's state folder."""
     workspace: Workspace | None = None
     """Where the loop works, if not in `root`."""
-    sandbox: str = "not sandboxed"
+    sandbox: str = NOT_SANDBOXED
     """The fence around the agents, in words."""
     task: str = ""
     criterion: str = ""

@@ -22,6 +22,8 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
     until: float
     noted_at: float
     reason: str = ""
+    by: str = ""
+    """The state folder of the loop that met it. That loop itself tries again when a person starts it."""
 
 
 def shared_wait_s(limit: RateLimit | None, *, now: float, jitter: Callable[[], float]) -> float:

@@ -1,138 +1,79 @@
 """Folds a loop's events into figures for the views. Its size does not grow with the agent's output."""
 
 from collections import deque
-from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum, auto
+
+import msgspec
 
 from spool.domain import events
-from spool.domain.gates.values import Proof
+from spool.domain.account.stories import WHOLE, Attempt, Mark, StoryView
+from spool.domain.account.timeline import Timeline
+from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.outcome import OutcomeKind
-from spool.domain.state import IterationRecord
+from spool.domain.receipt import StoryReceipt
+from spool.domain.state import InFlight, IterationRecord, interrupted_record
 from spool.domain.story import StoryList
 from spool.domain.stream import Done, Usage, UsageSoFar
 from spool.domain.verdict import Status
 
-WHOLE = ""
-"""The id of the only story of a loop without stories."""
-_FILES = 2_000
+__all__ = ["WHOLE", "Attempt", "LoopProgress", "Mark", "StoryView"]
 _CHARTED = 60
 _WARNINGS = 20
-
-
-class Mark(Enum):
-    """The state of a story."""
-
-    WAITING = auto()
-    RUNNING = auto()
-    DONE = auto()
-    FAILED = auto()
-
-
-@dataclass
-class Attempt:
-    """One attempt at a story."""
-
-    iteration: int
-    number: int
-    outcome: str = ""
-    reason: str = ""
-    note: str = ""
-    seconds: float = 0.0
-    began_at: datetime | None = None
-
-    def lasts_s(self, now: datetime) -> float:
-        """Return its duration so far, in seconds."""
-        return max(0.0, (now - self.began_at).total_seconds()) if self.began_at else 0.0
-
-
-@dataclass
-class StoryView:
-    """One story and its figures."""
-
-    id: str
-    title: str
-    mark: Mark = Mark.WAITING
-    attempts: list[Attempt] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
-    files: set[str] = field(default_factory=set)
-    """The files that its attempts changed, without those that were reverted."""
-    at_checkpoint: frozenset[str] = frozenset()
-    """The changed files that its checkpoint has, and a revert keeps."""
-    seen: int = 0
-    """The number of its events."""
-    since: str = ""
-    """The tree of its checkpoint."""
-    proof: Proof | None = None
-    """What the gates said when they accepted it."""
-    until: str = ""
-    """The tree of the next story's checkpoint, once saved."""
-
-    def spent_s(self, now: datetime) -> float:
-        """Return the time spent on it in seconds, including a running attempt."""
-        runs = bool(self.attempts) and not self.attempts[-1].outcome
-        return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
-
-    @property
-    def tries(self) -> int:
-        """The number of its attempts; a wait for a rate limit is none."""
-        return sum(one.outcome != OutcomeKind.RATE_LIMITED for one in self.attempts)
-
-    @property
-    def iteration(self) -> int | None:
-        """Its latest iteration."""
-        return self.attempts[-1].iteration if self.attempts else None
-
-
-@dataclass(frozen=True)
-class Spent:
-    """The time and usage of one iteration, for the charts."""
-
-    seconds: float
-    tokens: int
-    cost_usd: float
+_CONTEXT = (
+    events.RunStarted,
+    events.StoryProgress,
+    events.CheckpointSaved,
+    events.StoryDone,
+    events.Complete,
+    events.RunEnded,
+)
+"""The events from before the reported time that say where the loop stands."""
 
 
 class LoopProgress:
-    """The figures of a loop."""
+    """The figures of a loop; with `since`, only what happened from then on is counted."""
 
-    def __init__(self, change: str, *, whole: bool = False) -> None:
+    def __init__(self, change: str, *, whole: bool = False, since: datetime | None = None) -> None:
         self.change = change
+        self.timeline = Timeline()
+        self._since = since
         self._whole = whole
         """Whether the loop has no stories."""
         self.harness = ""
         self.model: str | None = None
+        self.sandbox = NOT_SANDBOXED
         self.stories: dict[str, StoryView] = {}
         self.current: str | None = None
         self.iteration = 0
         self.attempt = 1
         self.max_attempts: int | None = None
-        self._used = self._running = Usage()
+        self._running = Usage()
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.ended: events.RunEnded | None = None
         self.error: events.Error | None = None
         self.waiting: events.Waiting | None = None
         self.checking: events.GateStarted | None = None
+        self.working: events.Working | None = None
         self.complete: events.Complete | None = None
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
-        self.charted: deque[Spent] = deque(maxlen=_CHARTED)
-        self._earlier_s = 0.0
-        self._heard_at: datetime | None = None
+        self.charted: deque[Attempt] = deque(maxlen=_CHARTED)
         self._listed: tuple[tuple[str, str, bool], ...] = ()
 
     def elapsed_s(self, now: datetime) -> float:
         """Return the loop's running time in seconds, including earlier runs."""
-        if self.started_at is None:
-            return 0.0
-        return self._earlier_s + max(0.0, ((self.ended_at or now) - self.started_at).total_seconds())
+        return self.timeline.elapsed_s(now, self._since)
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on events are counted; None for all of them."""
+        return self._since
 
     @property
     def usage(self) -> Usage:
         """The usage of all iterations, the running one included."""
-        return self._used + self._running
+        return self.timeline.receipt.usage + self._running
 
     @property
     def completed(self) -> int:
@@ -153,7 +94,7 @@ class LoopProgress:
         known = self.stories
         self.stories = {}
         for story_id, title, complete in listed:
-            story = known.pop(story_id, None) or StoryView(story_id, title)
+            story = known.pop(story_id, None) or _new(story_id, title)
             story.title = title
             if story_id != self.current and (complete or story.mark is Mark.DONE):
                 story.mark = Mark.DONE if complete else Mark.WAITING
@@ -163,6 +104,19 @@ class LoopProgress:
 
     def fold(self, event: events.Event) -> StoryView:
         """Apply one event and return its story."""
+        if self._since is not None and event.at is not None and event.at < self._since:
+            if isinstance(event, events.RunStarted | events.RunEnded):
+                self.timeline.fold(event)
+            if isinstance(event, _CONTEXT):
+                self._apply(event)
+            return self._story()
+        self.timeline.fold(event)
+        self._apply(event)
+        story = self._story()
+        story.seen += 1
+        return story
+
+    def _apply(self, event: events.Event) -> None:
         match event:
             case events.StoryEvent() | events.AgentEvent():
                 if isinstance(event.event, UsageSoFar | Done):
@@ -172,27 +126,32 @@ class LoopProgress:
             case events.IterationStarted():
                 self.iteration = event.iteration
                 self.waiting = None
-                self._story().attempts.append(Attempt(event.iteration, self.attempt, began_at=event.at))
+                story = self._story()
+                story.begin(Attempt(event.iteration, self.attempt, story.id, event.run_id, began_at=event.at))
             case events.StoryProgress():
                 self._enter(event)
             case events.CheckpointSaved():
                 self._save(event)
             case events.Reverted():
-                story = self._named(event.story_id, "")
-                story.files = set(story.at_checkpoint)
+                self._named(event.story_id, "").revert(event.kept_as, event.at)
             case events.StoryDone():
-                story = self._named(event.story_id, event.title)
-                story.mark, story.proof = Mark.DONE, event.proof
+                self._named(event.story_id, event.title).accept(event.proof, event.evidence, event.commit)
             case events.IterationEnded():
                 self._end_iteration(event.record)
             case events.Waiting():
                 self.waiting = event
+            case events.WaitEnded():
+                self.waiting = None
             case events.GateStarted():
                 self.checking = event
             case events.GateEnded():
                 self.checking = None
+            case events.Working():
+                self.working = event if event.share < 1 else None
             case events.Complete():
                 self.complete = event
+                if self._whole:
+                    self._story().accept(event.proof, event.evidence, None)
             case events.Warned():
                 self.warnings.append(event)
             case events.StopRequested():
@@ -203,18 +162,17 @@ class LoopProgress:
                 self._end(event)
             case _:
                 pass
-        self._heard_at = event.at or self._heard_at
-        story = self._story()
-        story.seen += 1
-        return story
+
+    @property
+    def agent(self) -> str:
+        """The agent and its model; empty before the first run."""
+        return f"{self.harness} {self.model or ''}".strip()
 
     def _begin(self, event: events.RunStarted) -> None:
-        self.harness, self.model = event.harness, event.model
+        self.harness, self.model, self.sandbox = event.harness, event.model, event.sandbox
         self.iteration = event.iteration
-        if self._heard_at is not None:  # a killed run ended with its last event
-            self._earlier_s = self.elapsed_s(self._heard_at)
         self.started_at, self.ended_at = event.at, None
-        self.ended = self.error = self.waiting = self.checking = self.complete = None
+        self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is Mark.FAILED:
@@ -241,25 +199,14 @@ class LoopProgress:
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()
-        attempt = next((one for one in reversed(story.attempts) if one.iteration == record.iteration), None)
-        if attempt is None:
-            attempt = Attempt(record.iteration, record.attempt or 1)
-            story.attempts.append(attempt)
-        rejected = record.rejected
-        attempt.outcome = "refused" if rejected else str(record.outcome)
-        attempt.reason, attempt.note = rejected.why if rejected else record.reason, record.note
-        attempt.seconds = record.duration_s
-        story.seconds += record.duration_s
-        story.usage += record.usage
-        self._used, self._running = self._used + record.usage, Usage()
-        if len(story.files) < _FILES:
-            story.files.update(record.files)
-        self.charted.append(Spent(record.duration_s, record.usage.tokens or 0, record.usage.cost_usd or 0.0))
+        self.charted.append(story.end(record))
+        self._running = Usage()
         if record.outcome is not OutcomeKind.INTERRUPTED:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
-        self.ended, self.ended_at, self.waiting, self.checking = event, event.at, None, None
+        self.ended, self.ended_at = event, event.at
+        self.waiting = self.checking = self.working = None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not Mark.DONE:
@@ -272,18 +219,34 @@ class LoopProgress:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at, self.waiting, self.checking = at or self._heard_at, None, None
+        self.ended_at = at or self.timeline.heard_at
+        self.waiting = self.checking = self.working = None
         for story in self.stories.values():
-            story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
             if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:
-                last = story.attempts[-1]
-                last.outcome, last.seconds = str(OutcomeKind.INTERRUPTED), last.lasts_s(self.ended_at)
-                story.seconds += last.seconds
+                record = self._interrupted(story.attempts[-1], self.ended_at)
+                self.timeline.fold(events.IterationEnded(record=record))
+                self._end_iteration(record)
+            story.mark = Mark.WAITING if story.mark is Mark.RUNNING else story.mark
+        self.timeline.close(self.ended_at)
+
+    def _interrupted(self, attempt: Attempt, at: datetime) -> IterationRecord:
+        """Return the record that the next run will write of an attempt whose runner was killed."""
+        begun = InFlight(
+            iteration=attempt.iteration,
+            run_id=attempt.run_id,
+            started_at=attempt.began_at or at,
+            harness=self.harness,
+            model=self.model,
+            story_id=attempt.story_id or None,
+            attempt=attempt.number,
+        )
+        record = interrupted_record(begun, ended_at=max(at, begun.started_at))
+        return msgspec.structs.replace(record, usage=self._running)
 
     def _named(self, story_id: str, title: str) -> StoryView:
         found = self.stories.get(story_id)
         if found is None:
-            found = self.stories[story_id] = StoryView(story_id, title)
+            found = self.stories[story_id] = _new(story_id, title)
         return found
 
     def _story(self) -> StoryView:
@@ -291,3 +254,7 @@ class LoopProgress:
         if self.current is None:
             return self._named(WHOLE, "The whole change")
         return self._named(self.current, "")
+
+
+def _new(story_id: str, title: str) -> StoryView:
+    return StoryView(story_id, title, spent=StoryReceipt(id=story_id))

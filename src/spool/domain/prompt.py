@@ -4,15 +4,18 @@ No line here holds the promise and nothing else, and each sentence that names it
 that prints its prompt back has promised nothing, even where its output cannot be told from an echo.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from spool.domain.change import Change
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.story import Story
-from spool.domain.tasks import parse_tasks
+from spool.domain.story import Story, StoryTask
+from spool.domain.tasks import Task, TaskList, parse_tasks
 from spool.domain.text import quoted
 
 CHECKS_HEADING = "## How it is checked"
+_FIELDS_RULE = "In the format with fields, set its Status to `[x] complete`."
 CONTEXT_HEADING = "## Additional Context (added by user mid-loop)"
 
 
@@ -44,6 +47,8 @@ class ChangeTexts(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     directory: str
     proposal: str
+    task_file: str
+    plan_file: str = ""
     scenarios: tuple[str, ...] = ()
     module_text: str = ""
 
@@ -82,9 +87,33 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
         _section("## Its module", parts.change.module_text),
         _section(CHECKS_HEADING, parts.checks),
-        _promise_section(DEFAULT_PROMISE, "this story is complete, its boxes are ticked and its checks pass"),
+        _promise_section(DEFAULT_PROMISE, _when_done(parts.story)),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _has_no_box(tasks: Sequence[Task | StoryTask]) -> bool:
+    return bool(tasks) and all(task.boxless for task in tasks)
+
+
+def _when_done(story: Story) -> str:
+    boxes = "" if _has_no_box(story.open) else ", its boxes are ticked"
+    return f"this story is complete{boxes} and its checks pass"
+
+
+def _how_to_report(parts: StoryPrompt) -> str:
+    """Return the rule for reporting progress: by boxes, or by the promise alone where there are none."""
+    where = parts.change.task_file
+    if _has_no_box(parts.story.open):
+        return f"- The items of `{where}` have no boxes: leave that file as it is. Your promise reports the story."
+    other = "In a table, set its status to `done`." if parts.change.plan_file else _FIELDS_RULE
+    return f"- When a task is done and checked, tick its box in `{where}`: `- [ ]` becomes `- [x]`. {other}"
+
+
+def _where_it_is(change: ChangeTexts) -> str:
+    if change.plan_file:
+        return f"- The whole plan is in `{change.plan_file}`. Do not reword, reorder or remove what it says."
+    return f"- The change is in `{change.directory}/`: proposal.md, tasks.md, and specs where there are any."
 
 
 def _story_preamble(parts: StoryPrompt) -> str:
@@ -96,12 +125,10 @@ def _story_preamble(parts: StoryPrompt) -> str:
         "",
         "## How to work",
         "",
-        f"- The change is in `{parts.change.directory}/`: proposal.md, tasks.md, and specs where there are any.",
+        _where_it_is(parts.change),
         f"- Read `{parts.learnings}` first if it is there: earlier stories wrote down what you should know. "
         "Add what the next story should know.",
-        f"- When a task is done and checked, tick its box in `{parts.change.directory}/tasks.md`: "
-        "`- [ ]` becomes `- [x]`. "
-        "In the format with fields, set its Status to `[x] complete`.",
+        _how_to_report(parts),
         "- Verify with the project's own checks, and with each task's Verify line where it has one. "
         "Never weaken a test to make it pass.",
         "- If this attempt fails, all that it changed is taken back, so finish what you begin.",
@@ -149,7 +176,7 @@ def _story_section(parts: StoryPrompt) -> str:
     lines = []
     for task in parts.story.tasks:
         box = "x" if task.done else task.mark
-        lines.append(f"- [{box}] {task.id} {task.text}")
+        lines.append(f"- {task.id} {task.text}" if task.boxless else f"- [{box}] {task.id} {task.text}")
         lines += [f"  - {name}: {value}".replace("\n", "\n    ") for name, value in task.details]
     if any(task.mark == "?" for task in parts.story.tasks):
         lines += ["", "Boxes with a question mark are for a person; leave them alone."]
@@ -224,19 +251,27 @@ def _tasks_section(change: Change) -> str:
     if change.tasks is None:
         return ""
     tasks = parse_tasks(change.tasks)
-    where = f"The task list is `{change.directory}/tasks.md`."
+    where = f"The task list is `{change.task_file}`."
     if not tasks.tasks:
         return _section("## Tasks", f"{where}\n\n{change.tasks.strip()}" if change.tasks.strip() else "")
+    if _has_no_box(tasks.open):
+        done = "Its items have no boxes: leave that file as it is, and look at the tree to see what is done."
+        return _section("## Tasks", f"{where} {done}\n\n{_listed(tasks)}")
     done = f"{tasks.done_count} of {len(tasks.tasks)} boxes are ticked."
     if not tasks.open:
         return _section("## Tasks", f"{where} {done} None is open.")
-    lines, group = [f"{where} {done} Still open:", ""], ""
+    return _section("## Tasks", f"{where} {done} Still open:\n\n{_listed(tasks)}")
+
+
+def _listed(tasks: TaskList) -> str:
+    """Return the open tasks under the headings of their groups."""
+    lines, group = [], ""
     for task in tasks.open:
         if task.group != group:
             group = task.group
             lines += ["", f"### {group}", ""] if group else [""]
-        lines.append(f"- [ ] {task.text}")
-    return _section("## Tasks", "\n".join(lines).replace("\n\n\n", "\n\n"))
+        lines.append(f"- {task.text}" if task.boxless else f"- [ ] {task.text}")
+    return "\n".join(lines).strip()
 
 
 def _promise_section(promise: str, when: str) -> str:

@@ -34,6 +34,18 @@ class StoryReceipt(msgspec.Struct, frozen=True, kw_only=True):
     proved: bool = False
     """Whether the gates proved that it is done."""
 
+    def with_iteration(self, record: "IterationRecord") -> "StoryReceipt":
+        """Add an iteration."""
+        return StoryReceipt(
+            id=self.id,
+            iterations=self.iterations + 1,
+            agent_s=round(self.agent_s + record.duration_s, 3),
+            gates_s=round(self.gates_s + record.gates_s, 3),
+            usage=self.usage + record.usage,
+            done=record.accepted,
+            proved=record.accepted and record.proof is Proof.PROVED,
+        )
+
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """What a loop has taken, in all its runs."""
@@ -56,8 +68,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         """The time of the agent, the gates and the waits together."""
         return self.agent_s + self.gates_s + self.waits_s
 
-    def with_iteration(self, record: "IterationRecord", *, accepted: bool) -> "Receipt":
-        """Add an iteration; `accepted` means that it finished its story."""
+    def with_iteration(self, record: "IterationRecord") -> "Receipt":
+        """Add an iteration."""
         usage = record.usage
         added = msgspec.structs.replace(
             self,
@@ -66,33 +78,33 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
             gates_s=round(self.gates_s + record.gates_s, 3),
             usage=self.usage + usage,
             unpriced=self.unpriced + bool(usage.tokens and usage.cost_usd is None),
-            stories=_with_story(self.stories, record, accepted=accepted),
+            stories=self.stories
+            if record.story_id is None
+            else _with_story(self.stories, self.of_story(record.story_id).with_iteration(record)),
         )
         return _averaged(added)
+
+    def of_story(self, story_id: str) -> StoryReceipt:
+        """Return what one story has taken so far."""
+        return next((story for story in self.stories if story.id == story_id), StoryReceipt(id=story_id))
+
+    def with_story_done(self, story_id: str, proof: Proof | None) -> "Receipt":
+        """Mark a story as done, if its last iteration did not."""
+        before = self.of_story(story_id)
+        if before.done:
+            return self
+        story = msgspec.structs.replace(before, done=True, proved=proof is Proof.PROVED)
+        return _averaged(msgspec.structs.replace(self, stories=_with_story(self.stories, story)))
 
     def with_wait(self, seconds: float) -> "Receipt":
         """Add the time of a wait."""
         return _averaged(msgspec.structs.replace(self, waits_s=round(self.waits_s + seconds, 3)))
 
 
-def _with_story(
-    stories: tuple[StoryReceipt, ...], record: "IterationRecord", *, accepted: bool
-) -> tuple[StoryReceipt, ...]:
-    if record.story_id is None:
-        return stories
-    before = next((story for story in stories if story.id == record.story_id), StoryReceipt(id=record.story_id))
-    story = msgspec.structs.replace(
-        before,
-        iterations=before.iterations + 1,
-        agent_s=round(before.agent_s + record.duration_s, 3),
-        gates_s=round(before.gates_s + record.gates_s, 3),
-        usage=before.usage + record.usage,
-        done=accepted,
-        proved=accepted and record.proof is Proof.PROVED,
-    )
-    if before not in stories:
+def _with_story(stories: tuple[StoryReceipt, ...], story: StoryReceipt) -> tuple[StoryReceipt, ...]:
+    if all(one.id != story.id for one in stories):
         return (*stories, story)
-    return tuple(story if one is before else one for one in stories)
+    return tuple(story if one.id == story.id else one for one in stories)
 
 
 def _averaged(receipt: Receipt) -> Receipt:

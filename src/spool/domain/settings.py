@@ -102,6 +102,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_tokens_per_day: Own[int] = 0
     max_cost_per_day: Own[float] = 0.0
     prices: Own[dict[str, Price]] = {}
+    on_event: Trusted[str] = ""
+    """A command that gets each notice as JSON on standard input."""
+    webhook: Trusted[str] = ""
+    """An address that each notice is posted to, as JSON."""
+    notify: tuple[Literal["desktop", "terminal"], ...] = ()
+    """Where else notices appear."""
+    notice_wait: float = 600.0
+    """A wait of at least this length is a notice; 0 for none."""
     done_command_timeout: float = 900.0
     worktree_copy: Trusted[tuple[str, ...]] = (".env*",)
     """Untracked files to copy into a new worktree."""
@@ -134,7 +142,7 @@ GUARDS: dict[str, Guard] = {name: get_args(hint)[1] for name, hint in _HINTS.ite
 OWN = tuple(name for name, guard in GUARDS.items() if guard is Guard.OWN)
 _TYPES = {name: get_args(hint)[0] if name in GUARDS else hint for name, hint in _HINTS.items()}
 _DEFAULTS = Settings()
-DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration"))}
+DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration", "_wait"))}
 SIZES = {"agent_memory"}
 NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 
@@ -210,6 +218,8 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return None
         if name == "gates":
             return read_gates(raw)
+        if name == "notify" and isinstance(raw, str):
+            raw = [word.strip() for word in raw.split(",") if word.strip()]
         if name in DURATIONS:
             return seconds(raw)
         if name in SIZES:
@@ -264,6 +274,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     for pattern in settings.worktree_copy:
         if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
             refuse("worktree_copy", f"must stay inside the repository, unlike '{one_line(pattern, 60)}'")
+    if settings.webhook and not settings.webhook.startswith(("https://", "http://")):
+        refuse("webhook", "must start with https:// or http://")
     promise = settings.completion_promise
     if not promise.strip():
         refuse("completion_promise", "cannot be empty")

@@ -56,6 +56,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether configured gates are off for this run."""
     peers: tuple[str, ...] = ()
     """The state folders of the loops that share this one's budgets."""
+    peers_since: datetime | None = None
+    """When these start over as well: what they have spent in runs before it does not count."""
     workspace: Workspace | None = None
     """Where the loop works, if not in `root`, which then has only its state."""
 

@@ -13,6 +13,7 @@ from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
 from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import Status
 
 
@@ -83,6 +84,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     insertions: int = 0
     deletions: int = 0
     usage: Usage = Usage()
+    boxes: Boxes | None = None
+    """The boxes of the change when the agent was over; None if they are unknown."""
     commit: str | None = None
     """Spool's commit of this iteration's work."""
     commits: tuple[str, ...] = ()
@@ -114,6 +117,12 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     def rejected(self) -> GateResult | None:
         """The gate that refused the agent's claim of completion, if one did."""
         return refusal(self.gates) if self.outcome is OutcomeKind.COMPLETED else None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether this iteration finished its story: completion was claimed, and no gate refused it."""
+        claimed = self.story_id is not None and self.outcome is OutcomeKind.COMPLETED
+        return claimed and bool(self.gates) and self.rejected is None
 
     def as_outcome(self) -> Outcome:
         """Return the recorded outcome."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from spool.domain.tasks import Task, TaskList, parse_tasks
+from spool.domain.tasks import BOXLESS, Boxes, Task, TaskList, parse_tasks
 
 _NUMBERED = re.compile(r"(\d+)[.)]?\s+(.*)")
 _TASK_ID = re.compile(r"(\d+(?:\.\d+)+)[.):]?\s+(.*)")
@@ -26,7 +26,12 @@ class StoryTask(msgspec.Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Whether it is left for the agent."""
-        return self.mark == " "
+        return self.mark in (" ", BOXLESS)
+
+    @property
+    def boxless(self) -> bool:
+        """Whether it is open and has no box to tick."""
+        return self.mark == BOXLESS
 
     @property
     def done(self) -> bool:
@@ -48,6 +53,11 @@ class Story(msgspec.Struct, frozen=True):
         return not any(task.open for task in self.tasks)
 
     @property
+    def boxless(self) -> bool:
+        """Whether it has tasks that no box can report: its promise does."""
+        return any(task.boxless for task in self.tasks)
+
+    @property
     def open(self) -> tuple[StoryTask, ...]:
         """The tasks left for the agent."""
         return tuple(task for task in self.tasks if task.open)
@@ -62,6 +72,12 @@ class StoryList(msgspec.Struct, frozen=True):
     def completed(self) -> int:
         """The number of complete stories."""
         return sum(story.complete for story in self.stories)
+
+    @property
+    def boxes(self) -> Boxes:
+        """The count of all their boxes."""
+        marks = [task.done for story in self.stories for task in story.tasks]
+        return Boxes(done=sum(marks), total=len(marks))
 
     @property
     def next(self) -> Story | None:

@@ -8,7 +8,9 @@ import re
 
 import msgspec
 
-_BOX = re.compile(r"^([ \t]*)(?:[-*+]|\d+[.)])[ \t]+\[([ xX?~-])\](?:[ \t]+(.*))?$")
+BOXLESS = "."
+"""The mark of a plan's item without a box: open until its story is accepted."""
+_BOX = re.compile(r"^([ \t]*)(?:[-*+]|\d+[.)])[ \t]+\[([ xX?~.-])\](?:[ \t]+(.*))?$")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})(.*)$")
 _FIELD = re.compile(r"^[ \t]*[-*+][ \t]+\*\*([^*]+?):?\*\*:?[ \t]*(.*)$")
@@ -34,8 +36,20 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def open(self) -> bool:
-        """Whether the box is left for the agent: not ticked, not for a person, not shelved."""
-        return self.mark == " "
+        """Whether the task is left for the agent: not ticked, not for a person, not shelved."""
+        return self.mark in (" ", BOXLESS)
+
+    @property
+    def boxless(self) -> bool:
+        """Whether it is open and has no box to tick."""
+        return self.mark == BOXLESS
+
+
+class Boxes(msgspec.Struct, frozen=True, kw_only=True):
+    """How many boxes of a change are ticked."""
+
+    done: int
+    total: int
 
 
 class TaskList(msgspec.Struct, frozen=True):
@@ -54,6 +68,11 @@ class TaskList(msgspec.Struct, frozen=True):
     def done_count(self) -> int:
         """The number of ticked boxes."""
         return sum(task.done for task in self.tasks)
+
+    @property
+    def boxes(self) -> Boxes:
+        """The count of its boxes."""
+        return Boxes(done=self.done_count, total=len(self.tasks))
 
     @property
     def complete(self) -> bool:

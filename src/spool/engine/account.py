@@ -1,12 +1,12 @@
 """The loop's account of itself: the state, the history and the journal, written in an order that survives a crash."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, Warned
+from spool.domain.events import Complete, Error, IterationEnded, Retrying, RunEnded, WaitEnded, Warned
 from spool.domain.gates.values import Proof
-from spool.domain.loop import Due, Phase, PlanState
+from spool.domain.loop import Phase, PlanState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord, LoopState, interrupted_record
 from spool.domain.verdict import ExitCode, Finish, Retry, Status
@@ -51,13 +51,14 @@ class Account:
             self._ports.expenses.add(record)
         except SpoolError as error:
             self.warn(error)
-        receipt = self.state.receipt.with_iteration(record, accepted=memory.due is Due.ACCEPT)
+        receipt = self.state.receipt.with_iteration(record)
         usage = self.state.usage + record.usage
         self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=usage, receipt=receipt)
 
     def count_wait(self, seconds: float) -> None:
         """Add a wait to the receipt."""
         self.state = msgspec.structs.replace(self.state, receipt=self.state.receipt.with_wait(seconds))
+        self._ports.emit(WaitEnded(seconds=seconds))
 
     def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
@@ -95,9 +96,9 @@ class Account:
             self.end_iteration(record, self.state.memory)
         self.end_run(Finish(status, why, ExitCode.FAILED), iterations=iterations)
 
-    def warn(self, error: SpoolError) -> None:
+    def warn(self, error: SpoolError, about: Literal["", "commit"] = "") -> None:
         """Emit an error that does not end the run."""
-        self._ports.emit(Warned(message=str(error), hint=error.hint))
+        self._ports.emit(Warned(message=str(error), hint=error.hint, about=about))
 
     def report_retry(self, retry: Retry) -> None:
         """Emit that a story is retried."""

@@ -69,6 +69,7 @@ class Examiner:
             leavings=verified.left,
             commits=findings.commits,
             progress=findings.progress,
+            boxes=self._plan.boxes,
         )
 
     async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:

@@ -66,6 +66,10 @@ class Checks(Protocol):
     def remember(self, gate: GateSpec, tree: str, run: GateRun) -> None:
         """Remember the run of a gate on a tree, for later runs of the loop too."""
 
+    def expected_s(self, gate: GateSpec) -> float:
+        """Return how long a gate took the last time; 0 if that is unknown."""
+        ...
+
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of completion, and what it is measured by."""
@@ -328,7 +332,7 @@ class Gatekeeper:
 
     async def _run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         self._starting(gate.name)
-        self._emit(GateStarted(gate=gate.name, purpose=purpose))
+        self._emit(GateStarted(gate=gate.name, purpose=purpose, expected_s=self._checks.expected_s(gate)))
         run = await self._checks.run(gate, purpose, tree)
         self._emit(
             GateEnded(

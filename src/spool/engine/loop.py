@@ -111,6 +111,8 @@ class Loop:
                 model=self._agency.model,
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
+                sandbox=self._state.sandbox,
+                usage=self._state.usage,
             )
         )
         for concern in self._spending.concerns(self._agency.harness, self._agency.price):
@@ -295,6 +297,7 @@ class Loop:
                 run_iteration=place.run_iteration,
                 max_iterations=self._plan.limits.max_iterations,
                 prompt=self._ports.agents.prompt_path(place.iteration),
+                boxes=self._plan.boxes,
             )
         )
         return IterationRequest(
@@ -318,7 +321,7 @@ class Loop:
             commit = await self._stop.obeyed(self._ports.worktree.commit(message, leaving=memory.leavings))
             self._account.remember(msgspec.structs.replace(memory, uncommitted=""))
         except CommandError as error:
-            self._account.warn(error)
+            self._account.warn(error, about="commit")
             self._account.remember(after_failed_commit(memory, error))
             return None
         return commit

@@ -9,6 +9,7 @@ from spool.domain.events import Event
 from spool.domain.loop import PlanState
 from spool.domain.state import Changes
 from spool.domain.stream import StreamEvent
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import Ended, Finish, Limits, Tally, Verdict
 from spool.engine.gatekeeper import Claim
 from spool.engine.gates import Gate
@@ -52,6 +53,10 @@ class Plan(Protocol):
     @property
     def limits(self) -> Limits:
         """The limits of the loop."""
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """The boxes of the change when the plan last read it; None if they are unknown."""
 
     async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:
         """Return the memory to continue with; `edited` unless the tree is known to be as the last run left it."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from spool.domain.gates.boxes import Ledger, after_agent, after_person, honest
-from spool.domain.story import StoryList
+from spool.domain.gates.boxes import Ledger, after_acceptance, after_agent, after_person, honest
+from spool.domain.story import Story, StoryList
 
 
 class TaskBook:
@@ -36,6 +36,11 @@ class TaskBook:
     def after_agent(self, stories: StoryList) -> None:
         """Take what changed since the last look as an agent's work, or Spool's own."""
         self._keep(after_agent(self.ledger, stories))
+
+    def accept(self, story: Story) -> None:
+        """Note the tasks of an accepted story that have no box."""
+        if story.boxless:
+            self._keep(after_acceptance(self.ledger, story))
 
     def honest(self, stories: StoryList) -> StoryList:
         """Return the stories with every box open that only an agent closed without ticking it."""

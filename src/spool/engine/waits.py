@@ -27,16 +27,19 @@ class Waits:
     async def for_limit(self, seconds: float, reason: str) -> None:
         """Wait for a rate limit, and note it for the other loops with the same agent."""
         now = self._ports.clock.now().timestamp()
-        self._ports.rate_limits.note(self._harness, RateLimit(until=now + seconds, noted_at=now, reason=reason))
+        limit = RateLimit(until=now + seconds, noted_at=now, reason=reason, by=self._account.state.folder)
+        self._ports.rate_limits.note(self._harness, limit)
         await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
 
     async def with_others(self, limits: Limits) -> bool:
         """Wait for a rate limit that another loop with the same agent has met; return whether there was one."""
         limit = self._ports.rate_limits.known(self._harness) if limits.rate_limit_pause_s else None
+        if limit is None or limit.by == self._account.state.folder:
+            return False
         now, jitter = self._ports.clock.now().timestamp(), self._ports.clock.jitter
         seconds = shared_wait_s(limit, now=now, jitter=jitter)
         if seconds:
-            why = f": {limit.reason}" if limit and limit.reason else ""
+            why = f": {limit.reason}" if limit.reason else ""
             await self._wait(seconds, f"rate limit, met by another loop with {self._harness}{why}", Phase.WAITING)
         return bool(seconds)
 
@@ -55,4 +58,4 @@ class Waits:
         while (left_s := min((until - clock.now()).total_seconds(), until_s - clock.monotonic())) > 0:
             if await self._stop.interrupts(clock.sleep(min(left_s, _SLICE_S))):
                 break
-        self._account.count_wait(clock.monotonic() - began)
+        self._account.count_wait(round(clock.monotonic() - began, 3))

@@ -36,6 +36,7 @@ _KINDS = {
 
 HARNESS = Program(
     name="claude",
+    signed_in=("auth", "status"),
     install="npm install -g @anthropic-ai/claude-code",
     argv=("claude", "-p", "--output-format", "stream-json", "--verbose"),  # `-p` has no argument
     model=("--model", "{model}"),

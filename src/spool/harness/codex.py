@@ -20,6 +20,7 @@ _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
 
 HARNESS = Program(
     name="codex",
+    signed_in=("login", "status"),
     install="npm install -g @openai/codex",
     argv=("codex", "exec", "--json", "--skip-git-repo-check"),  # a loop may run without git
     model=("-m", "{model}"),

@@ -42,6 +42,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     cost: bool = False
     usage_so_far: bool = False
     question_tool: str = ""
+    signed_in: tuple[str, ...] = ()
     leavings: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()

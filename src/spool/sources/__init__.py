@@ -1,1 +1,1 @@
-"""Reads changes from `.spool/changes/` and `openspec/changes/`. Never writes."""
+"""Reads changes from `.spool/changes/`, `openspec/changes/` and plan files. Never writes."""

@@ -17,11 +17,13 @@ from spool.domain.change import (
 )
 from spool.domain.front_matter import split
 from spool.domain.loop import STATE
+from spool.domain.plan_file.names import plan_path
 from spool.domain.tasks import parse_tasks
 from spool.errors import ChangeError, UsageError
 from spool.nofollow import Linked, Unreadable, folder_names, read_file
 
 _SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
+_SETTINGS = ".spool/config.toml"
 _LARGEST_TEXT = 4 << 20
 _DATED = re.compile(r"^\d{4}-\d{2}-\d{2}-")
 
@@ -46,6 +48,8 @@ class Project:
         """Return the full id of the active change that matches a query."""
         active = [info.id for info in self.changes()]
         self._refuse_linked(check_id(query))
+        if not matching(query, active) and (plan := plan_path(query)) and (self.root / plan).is_file():
+            return query
         archived = [] if matching(check_id(query), active) else self._archived(query)
         if archived:
             raise UsageError(
@@ -64,6 +68,15 @@ class Project:
         paths = [folder / name for folder in folders for name in names_in(folder) if (folder / name).is_dir()]
         return [path for path in paths if matching(query, [_DATED.sub("", path.name)])]
 
+    def archived(self) -> list[str]:
+        """Return the ids of the archived changes, without the date in front."""
+        folders = [self.root / where / "archive" for where in _SOURCES.values()]
+        return [_DATED.sub("", name) for folder in folders for name in names_in(folder)]
+
+    def modules(self) -> list[str]:
+        """Return the names of the modules' folders."""
+        return names_in(self.root / ".spool" / "modules")
+
     def _refuse_linked(self, change_id: str) -> None:
         """Refuse a change whose folder is a link; lists leave it out."""
         for folder in (self.root / where for where in _SOURCES.values()):
@@ -78,6 +91,10 @@ class Project:
     def read(self, change_id: str) -> Change:
         """Read a change and its module from disk."""
         self._refuse_linked(check_id(change_id))
+        if (plan := self._plan_of(change_id)) is not None:
+            from spool.sources.plan_file import read_plan  # the reader of Markdown takes 30 ms to import
+
+            return read_plan(self.root, plan)
         folder, source = self._folder(change_id)
         proposal = read_text(folder / "proposal.md")
         if proposal is None:
@@ -117,8 +134,16 @@ class Project:
                 total=len(tasks.tasks),
             )
 
-    def folders_of(self, change_id: str) -> list[Path]:
-        """Return the folders that hold a change and its module."""
+    def _plan_of(self, change_id: str) -> str | None:
+        """Return the path of the plan file that an id means; None if it means a folder, or no plan."""
+        if any((self.root / where / change_id).is_dir() for where in _SOURCES.values()):
+            return None
+        return plan_path(change_id)
+
+    def paths_of(self, change_id: str) -> list[Path]:
+        """Return the folders that hold a change and its module, or the plan file that is the change."""
+        if (plan := self._plan_of(change_id)) is not None:
+            return [self.root / plan]
         module = self._module_folder(module_of(change_id) or "")
         own = [self.root / where / change_id for where in _SOURCES.values()]
         return [path for path in (*own, module) if path is not None and path.is_dir()]
@@ -166,10 +191,12 @@ def project_at(root: Path) -> Project:
 
 
 def find_project(start: Path) -> Project:
-    """Return the nearest project at or above a directory."""
+    """Return the nearest project at or above a directory; settings alone make one only inside of a repository."""
+    inside = True
     for root in (start, *start.parents):
-        if any((root / where).is_dir() for where in _SOURCES.values()):
+        if any((root / where).is_dir() for where in _SOURCES.values()) or (inside and (root / _SETTINGS).is_file()):
             return project_at(root)
+        inside = inside and not (root / ".git").exists()
     raise UsageError(f"no changes found in {start} or its parent directories", hint=NO_CHANGES_HINT)
 
 

@@ -49,7 +49,7 @@ class ChangeStories:
     def _texts(self) -> ChangeTexts:
         change = self._project.read(self._change_id)
         scenarios = tuple(read_scenarios(self._project.root / change.directory))
-        return ChangeTexts(scenarios=scenarios, **carried(change, ChangeTexts))
+        return ChangeTexts(scenarios=scenarios, task_file=change.task_file, **carried(change, ChangeTexts))
 
     async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
         """Read in a thread: a file system may hang, like a command."""

@@ -124,7 +124,7 @@ def _delete(step: Step) -> None:
 
 
 def _tick(step: Step) -> None:
-    path = Path(os.environ["SPOOL_CHANGE_DIR"]) / "tasks.md"
+    path = Path(os.environ["SPOOL_TASK_FILE"])
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for task in parse_tasks("".join(lines)).open[: int(step["tick"])]:
         emit(ToolUse(tool="edit", summary=f"tick: {task.text}"))

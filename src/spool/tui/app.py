@@ -7,7 +7,9 @@ from textual import events
 from textual.app import App
 
 from spool.app.client import Client
+from spool.domain.loop import LoopSummary
 from spool.domain.text import clean
+from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
 
@@ -31,20 +33,25 @@ class SpoolApp(App[None]):
     CSS_PATH = "spool.tcss"
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, client: Client, *, change: str | None = None, colour: bool = True) -> None:
+    def __init__(
+        self, client: Client, *, change: str | None = None, loop: LoopSummary | None = None, colour: bool = True
+    ) -> None:
         # Without colour, use the terminal's own two; Textual would use shades of grey.
         super().__init__(ansi_color=None if colour else True)
         self.ansi_theme_light = _ON_LIGHT
         self._client = client
         self._change = change
+        self._watched = loop
         if not colour:
             self.theme = _COLOURLESS
 
     def on_mount(self) -> None:
-        """Open the selection, and the requested change, if any."""
+        """Open the selection, and the requested change or loop, if any."""
         self.push_screen(SelectionScreen(self._client, self._change))
         if self._change is not None:
             self.push_screen(PreviewScreen(self._client, self._change))
+        if self._watched is not None:
+            self.push_screen(LoopScreen(self._client, self._watched))
 
     async def on_event(self, event: events.Event) -> None:
         """Drop the keys that are still on their way when the screens have closed."""

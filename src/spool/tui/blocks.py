@@ -3,6 +3,7 @@
 Agent output is data: it is cleaned here, once, and never parsed as the screen's markup.
 """
 
+import re
 from collections.abc import Iterable
 from enum import Enum, auto
 from typing import assert_never
@@ -14,12 +15,15 @@ from spool.domain import events
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, UsageSoFar
 from spool.domain.text import clean, one_line
 from spool.views import words
+from spool.views.look import PROMISE, Role
 from spool.views.narration import Told, narrate
 
 PIECE = 4_096
 """Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
 NO_FOLD = -1
 _LONGEST_LINE = 400
+_PROMISED = re.compile(r"^[ \t]*<promise>[ \t]*([^<>\n]{1,400}?)[ \t]*</promise>[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""A promise on a line of its own, as it ends a message."""
 
 
 class Form(Enum):
@@ -45,14 +49,13 @@ class Tone(Enum):
 
 
 _TONES = {
-    "bold green": Tone.GOOD,
-    "bold bright_green": Tone.GOOD,
-    "green": Tone.GOOD,
-    "bold magenta": Tone.STRONG,
-    "cyan": Tone.CALL,
-    "dim": Tone.DIM,
+    Role.GOOD: Tone.GOOD,
+    Role.PROVED: Tone.GOOD,
+    Role.ODD: Tone.STRONG,
+    Role.RUNNING: Tone.CALL,
+    Role.DIM: Tone.DIM,
 }
-"""The tones of the narration's styles; all others are warnings here."""
+"""The tones of the narration's colours; all others are warnings here."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +160,7 @@ class _Transcript:
             self.blocks += _loop_event(event)
 
     def end_speech(self) -> None:
-        text = "".join(self._speech)
+        text = _PROMISED.sub(rf"{PROMISE} \1", "".join(self._speech))
         self._speech.clear()
         if text.strip():
             self.blocks += markdown(text)
@@ -228,5 +231,5 @@ def _loop_event(event: events.Event) -> list[Block]:
 
 
 def _told(told: Told) -> Block:
-    tone = _TONES.get(told.style, Tone.WARN)
-    return rule(told.text, tone) if told.style.startswith("bold") else line(told.text, tone)
+    tone = _TONES.get(told.role, Tone.WARN)
+    return rule(told.text, tone) if told.heading else line(told.text, tone)

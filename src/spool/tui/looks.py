@@ -4,23 +4,18 @@ from datetime import datetime
 
 from rich.text import Text
 
-from spool.domain.progress import LoopProgress, Mark
+from spool.domain.progress import LoopProgress
 from spool.domain.text import one_line
-from spool.views import words
+from spool.views import look, words
 
-STATUS_STYLES = {"running": "bold cyan", "done": "green", "stuck": "bold red", "stopped": "yellow"}
-MARKS = {
-    Mark.DONE: ("✓", "green"),
-    Mark.RUNNING: ("►", "bold cyan"),
-    Mark.FAILED: ("!", "bold red"),
-    Mark.WAITING: ("·", "dim"),
-}
+STATUS_STYLES = {str(status): sign.role.style for status, sign in look.STATUSES.items()}
+MARKS = {mark: (sign.sign, sign.role.style) for mark, sign in look.MARKS.items()}
 
 
 def bar(done: int, total: int, width: int) -> Text:
     """Return a progress bar."""
-    filled = 0 if total <= 0 else min(width, width * done // total)
-    return Text.assemble(("█" * filled, "green"), ("░" * (width - filled), "dim"))
+    full, empty = look.bar_text(done / total if total > 0 else 0.0, width)
+    return Text.assemble((full, look.Role.GOOD.style), (empty, look.Role.DIM.style))
 
 
 def ago(then: datetime | None, now: datetime) -> str:

@@ -24,6 +24,8 @@ _WORDS = {
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
+    Hint.CLONES: "spool workspace list shows them; spool workspace remove removes them without losing work",
+    Hint.TICK: "leave out --tick: it adds boxes to a plan file; a change has its own in tasks.md",
     Hint.WORK_HERE: "work there with --in here, or check out another branch",
     Hint.REMOVE_WORKSPACE: "start anew from the branch: spool workspace remove, then run again",
     Hint.NAME_WORKSPACE: "name it by its path; spool workspace list shows it",

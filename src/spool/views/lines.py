@@ -10,6 +10,7 @@ from spool.domain import events
 from spool.domain.stream import Denied, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean, one_line
 from spool.views import words
+from spool.views.closing import Closing
 from spool.views.narration import narrate
 from spool.views.say import json_text
 
@@ -41,9 +42,11 @@ class PlainView:
         self._stream = stream
         self._verbose = verbose
         self._mid_line = False
+        self._closing = Closing()
 
     def see(self, event: events.Event) -> None:
         """Print an event as a line, if it has one."""
+        self._closing.see(event)
         match event:
             case events.AgentEvent(event=said) | events.StoryEvent(event=said) if self._stream:
                 self._agent(said)
@@ -51,6 +54,10 @@ class PlainView:
                 self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
             case events.IterationStarted() if not self._stream:
                 pass
+            case events.RunEnded():
+                self._line("")
+                for told in self._closing.lines(event):
+                    self._line(told.mark + told.text)
             case _:
                 if isinstance(event, events.IterationStarted):
                     self._line("")

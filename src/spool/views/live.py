@@ -22,6 +22,8 @@ from spool.domain.stream import (
 )
 from spool.domain.text import clean
 from spool.views import words
+from spool.views.closing import Closing
+from spool.views.estimates import Estimate
 from spool.views.narration import narrate
 
 _OPEN_LINE_LIMIT = 4_000
@@ -41,12 +43,15 @@ class LiveView:
         self._open_line = ""
         self._doing = "starting"
         self._since = time.monotonic()
+        self._estimate = Estimate()
+        self._closing = Closing()
         self._usage = self._running = Usage()
 
     def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
         if not self._live.is_started:
             self._live.start()
+        self._closing.see(event)
         match event:
             case events.RunStarted():
                 self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
@@ -60,23 +65,30 @@ class LiveView:
             case events.IterationEnded(record=record):
                 self._usage, self._running = self._usage + record.usage, Usage()
             case events.GateStarted():
-                self._now(words.checking(event))
+                self._now(words.checking(event), event.expected_s)
+            case events.Working():
+                self._advance(event)
             case events.Waiting():
-                self._now(words.waiting(event))
+                self._now(words.waiting(event), event.seconds)
             case events.StopRequested():
                 self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
             case events.RunEnded():
                 self._entitle(str(event.status))
+                self._flush()
+                self._console.print()
             case _:
                 pass
-        for _, text, style in narrate(event, verbose=self._verbose):
-            self._say(f"── {text}" if style.startswith("bold") else text, style)
+        over = self._closing.lines(event) if isinstance(event, events.RunEnded) else None
+        for told in over or narrate(event, verbose=self._verbose):
+            self._say(f"── {told.text}" if told.heading else told.text, told.style)
         self.tick()
 
     def tick(self) -> None:
         """Update the footer."""
-        elapsed = words.duration(time.monotonic() - self._since)
-        footer = " · ".join([clean(self._doing), elapsed, *words.spent(self._usage + self._running)])
+        elapsed_s = time.monotonic() - self._since
+        bar = self._estimate.words(elapsed_s)
+        parts = [clean(self._doing), words.duration(elapsed_s), *words.spent(self._usage + self._running)]
+        footer = " · ".join([bar, *parts] if bar else parts)
         self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -123,6 +135,16 @@ class LiveView:
         if self._title:
             self._console.set_window_title(f"{self._title} · {where}")
 
-    def _now(self, doing: str) -> None:
+    def _now(self, doing: str, expected_s: float = 0.0) -> None:
         self._doing = doing
         self._since = time.monotonic()
+        self._estimate = Estimate(expected_s=expected_s)
+
+    def _advance(self, event: events.Working) -> None:
+        """Show how far Spool's own work is; the rate so far is the estimate of the rest."""
+        if event.share == 0:
+            self._now(words.working(event))
+        elif event.share < 1:
+            self._estimate = Estimate(reached=event.share, reached_s=time.monotonic() - self._since)
+        else:
+            self._now("continuing")

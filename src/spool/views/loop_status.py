@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from spool.app.loops import LoopReport
+from spool.domain.account.stories import outcome_of
 from spool.domain.criteria import Criterion
 from spool.domain.gates.values import Proof
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
@@ -16,11 +17,11 @@ from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.views import words
 from spool.views.continuing import continue_hint
+from spool.views.look import STATUSES
 from spool.views.receipt import receipt_lines
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
 
-_COLOURS = {Status.RUNNING: "cyan", Status.DONE: "green", Status.STUCK: "red", Status.STOPPED: "yellow"}
 _DROPPED = ("cost", "tokens", "files", "commits", "at", "exit")
 """The columns of iterations to leave out on a narrow terminal, the first one first."""
 _STATUS = "Status    "
@@ -54,7 +55,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
     else:
         for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
             is_status = line.startswith(_STATUS)
-            say(line, colour=_COLOURS[loop.status] if is_status else None, word=str(loop.status))
+            say(line, colour=STATUSES[loop.status].role.colour if is_status else None, word=str(loop.status))
     if report.notes:
         say("Notes     context is set; every later prompt includes it until --clear-context")
     if report.recent and loop is not None and loop.door is not Door.WORKTREE:
@@ -210,7 +211,7 @@ def _row(record: IterationRecord) -> tuple[str, ...]:
     usage = record.usage
     return (
         str(record.iteration),
-        words.outcome(record),
+        outcome_of(record),
         words.duration(record.duration_s),
         "-" if record.exit_code is None else str(record.exit_code),
         _claimed(record),

@@ -65,6 +65,14 @@ def rewrite_line(text: str) -> None:
     sys.stderr.flush()
 
 
+def ring(text: str) -> None:
+    """Ring the terminal's bell, after a notification for terminals that show one (OSC 9)."""
+    # A semicolon would end the text in some terminals, and "4;" starts a progress bar in others.
+    shown = " ".join(clean(text).split()).replace(";", ",")
+    sys.stderr.write(f"\033]9;{shown}\a\a")
+    sys.stderr.flush()
+
+
 def coloured() -> bool:
     """Whether to colour standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -13,6 +13,10 @@ def observers_of(spec: LoopSpec) -> list[Observer]:
     """Return the observers that show a run and write its log."""
     title = spec.change if spec.door is Door.WORKTREE else ""
     shown = [] if spec.show is Show.NOTHING else [terminal_view(spec.show, verbose=spec.verbose, title=title)]
+    if "terminal" in spec.settings.notify and sys.stderr.isatty():
+        from spool.views.notices import TerminalNotices
+
+        shown.append(TerminalNotices(spec))
     if spec.door is Door.WORKTREE:
         from spool.views.lines import LogView
 

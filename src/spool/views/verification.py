@@ -11,12 +11,13 @@ from spool.domain.gates.values import GateResult, Proof
 from spool.domain.gates.verification import Release, Verification
 from spool.domain.text import counted, one_line
 from spool.views import words
-from spool.views.narration import PROOFS
+from spool.views.estimates import Estimate
+from spool.views.look import PROOFS, Role
 from spool.views.say import rewrite_line, say
 
 _ENDLESS = 1 << 20
-_Line = tuple[int, str, str]
-"""Indent, text, style."""
+_Line = tuple[int, str, Role]
+"""Indent, text, colour."""
 
 
 class CheckLine:
@@ -27,11 +28,13 @@ class CheckLine:
         self._live = sys.stderr.isatty()
         self._doing = ""
         self._since = time.monotonic()
+        self._estimate = Estimate()
 
     def see(self, event: events.Event) -> None:
         """Note the gate that starts."""
         if isinstance(event, events.GateStarted) and not self._quiet:
             self._doing, self._since = words.checking(event), time.monotonic()
+            self._estimate = Estimate(expected_s=event.expected_s)
             if not self._live:
                 say(self._doing, err=True)
         self.tick()
@@ -39,7 +42,9 @@ class CheckLine:
     def tick(self) -> None:
         """Update the time."""
         if self._live and self._doing:
-            text = f"{self._doing}, {words.duration(time.monotonic() - self._since)}"
+            elapsed_s = time.monotonic() - self._since
+            bar = self._estimate.words(elapsed_s)
+            text = f"{f'{bar} · ' if bar else ''}{self._doing}, {words.duration(elapsed_s)}"
             rewrite_line(one_line(text, max(20, shutil.get_terminal_size().columns - 1)))
 
     def close(self) -> None:
@@ -51,21 +56,21 @@ class CheckLine:
 def show_verification(found: Verification) -> None:
     """Print what the gates say."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
-    for indent, text, style in _lines(found):
+    for indent, text, role in _lines(found):
         for line in textwrap.wrap(
             text, max(20, width - indent), break_on_hyphens=False, subsequent_indent="  ", break_long_words=True
         ):
-            say(" " * indent + line, colour=style.removeprefix("bold ") or None)
+            say(" " * indent + line, colour=role.colour)
 
 
 def _lines(found: Verification) -> Iterator[_Line]:
     if found.released:
         yield 0, _release(found.released), PROOFS[Proof.UNVERIFIABLE]
-    yield 0, f"compared with {found.since}" if found.since else "nothing to compare with", ""
+    yield 0, f"compared with {found.since}" if found.since else "nothing to compare with", Role.PLAIN
     for gate in found.gates:
         yield from _gate(gate)
     if found.left:
-        yield 0, f"left in the working tree: {_names(found.left)}", ""
+        yield 0, f"left in the working tree: {_names(found.left)}", Role.PLAIN
     yield 0, _verdict(found), PROOFS[found.proof]
 
 
@@ -76,10 +81,10 @@ def _gate(gate: GateResult) -> Iterator[_Line]:
     yield (
         0,
         one_line(f"{state}: {gate.name}{tests}{took}", 400),
-        {"green": "green", "red": "bold red"}.get(state, ""),
+        {"green": Role.GOOD, "red": Role.BAD}.get(state, Role.PLAIN),
     )
     if state != "not run":
-        yield 4, one_line(gate.why, 400), ""
+        yield 4, one_line(gate.why, 400), Role.PLAIN
     for what, names in (
         ("newly failing", gate.failing),
         ("vanished", gate.vanished),
@@ -89,9 +94,9 @@ def _gate(gate: GateResult) -> Iterator[_Line]:
         ("flaky", gate.flaky),
     ):
         for name in names:
-            yield 4, one_line(f"{what}: {name}", 400), ""
+            yield 4, one_line(f"{what}: {name}", 400), Role.PLAIN
     if gate.log and not gate.passed:
-        yield 4, f"log: {gate.log}", ""
+        yield 4, f"log: {gate.log}", Role.PLAIN
 
 
 def _verdict(found: Verification) -> str:

@@ -1,9 +1,12 @@
 """Formats events and figures as text; all views use the same wording."""
 
+import shlex
+from collections.abc import Sequence
 from datetime import datetime
 
 from spool.app.reach import loop_branch
 from spool.domain import events
+from spool.domain.account.stories import outcome_of
 from spool.domain.gates.values import Proof
 from spool.domain.loop import LoopSummary
 from spool.domain.state import IterationRecord
@@ -11,6 +14,7 @@ from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usa
 from spool.domain.text import clean, counted, one_line
 from spool.views.hints import worded
 
+_COMMITS = 5
 _LINES = 20
 _COLUMNS = 200
 """How much of a tool's output is shown: the end of a traceback says what went wrong."""
@@ -39,11 +43,6 @@ def clock(at: datetime) -> str:
 def moment(at: datetime) -> str:
     """Format date and time where the reader is."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def outcome(record: IterationRecord) -> str:
-    """Return how an iteration ended; a claim of completion that did not count is refused, not completed."""
-    return "refused" if record.rejected else str(record.outcome)
 
 
 def story(
@@ -77,7 +76,7 @@ def story(
 
 def ended(record: IterationRecord) -> str:
     """Describe how an iteration ended."""
-    parts = [f"iteration {record.iteration}: {outcome(record)}", duration(record.duration_s)]
+    parts = [f"iteration {record.iteration}: {outcome_of(record)}", duration(record.duration_s)]
     if record.exit_code:
         parts.append(f"exit code {record.exit_code}")
     if record.changed_files is not None:
@@ -106,6 +105,18 @@ def changed(record: IterationRecord) -> str:
     if not count:
         return "no files changed"
     return f"{counted(count, 'file')} changed (+{record.insertions} -{record.deletions})"
+
+
+def commits(names: Sequence[str]) -> str:
+    """List commits, shortened: `commits 0826d60dd9, cbf4669879`."""
+    shown = ", ".join(clean(name[:10]) for name in names[:_COMMITS])
+    more = f" and {len(names) - _COMMITS} more" if len(names) > _COMMITS else ""
+    return f"{'commit' if len(names) == 1 else 'commits'} {shown}{more}"
+
+
+def restore(name: str) -> str:
+    """Return the command that brings discarded work back."""
+    return f"spool checkpoint restore {shlex.quote(one_line(name, 200))}"
 
 
 def spent(usage: Usage) -> list[str]:
@@ -190,6 +201,12 @@ def rests_on(said: Proof, evidence: str) -> str:
     if said is Proof.WORD:
         return one_line(f"done on the agent's word: {evidence or 'nothing checked'}; --verify CMD checks", 400)
     return one_line(f"{said}: {evidence}", 400)
+
+
+def working(event: events.Working) -> str:
+    """Describe Spool's own work on a large tree."""
+    what = "saving the working tree" if event.step == "checkpoint" else "restoring the working tree"
+    return f"{what}, {counted(event.files, 'file')}"
 
 
 def waiting(event: events.Waiting) -> str:

@@ -84,6 +84,7 @@ def story_prompt(**changed: object) -> str:
         "change": ChangeTexts(
             id=CHANGE.id,
             directory=CHANGE.directory,
+            task_file=CHANGE.task_file,
             proposal=CHANGE.proposal,
             scenarios=("#### Scenario: It works",),
         ),

@@ -64,6 +64,9 @@ class FakeChecks:
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         return self.memory.get((gate.name, tree))
 
+    def expected_s(self, gate: GateSpec) -> float:
+        return 0.0
+
     def remember(self, gate: GateSpec, tree: str, run: GateRun) -> None:
         self.memory[gate.name, tree] = run
 

@@ -64,7 +64,7 @@ def test_a_stopped_loop_delivers_after_its_end_is_written() -> None:
 def test_a_loop_waits_for_a_rate_limit_that_another_one_has_met() -> None:
     stories = Stories(tasks=ONE)
     now = stories.stage.clock.now().timestamp()
-    stories.stage.rate_limits.note("fake", RateLimit(until=now + 90, noted_at=now, reason="quota"))
+    stories.stage.rate_limits.note("fake", RateLimit(until=now + 90, noted_at=now, reason="quota", by="another"))
     played = play(stories.plan(), stories.tree.ticks("1.1"), stage=stories.stage)
     (waited,) = played.of(Waiting)
     assert waited.seconds >= 90

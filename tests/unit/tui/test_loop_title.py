@@ -9,7 +9,8 @@ from spool.tui.widgets.loop_title import _names
 @pytest.mark.parametrize(
     ("room", "told"),
     [
-        (80, "Spool · 001-01_add-auth · claude sonnet"),
+        (80, "Spool · 001-01_add-auth · claude sonnet · not sandboxed"),
+        (50, "001-01_add-auth · claude sonnet · not sandboxed"),
         (38, "001-01_add-auth · claude sonnet"),
         (20, "001-01_add-auth"),
         (8, "001-01_…"),

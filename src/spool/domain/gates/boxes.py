@@ -1,6 +1,7 @@
 """Compares a task list with the last one that a person left.
 
-An agent may tick boxes and add some. A box that it rewords, removes, sets aside or fences counts as open.
+An agent may tick boxes and add some. A box that it rewords, removes, sets aside or fences counts as open. Items without
+a box are noted here, once their story is accepted.
 """
 
 from collections.abc import Mapping
@@ -8,8 +9,10 @@ from collections.abc import Mapping
 import msgspec
 
 from spool.domain.story import Story, StoryList, StoryTask
+from spool.domain.tasks import BOXLESS
 
-_OPEN = " "
+_OPEN = (" ", BOXLESS)
+_DONE = "x"
 _Key = tuple[str, str]
 
 
@@ -35,6 +38,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     seen: tuple[Box, ...] = ()
     texts: str = ""
     """The proposal and the task list before the first agent."""
+    accepted: tuple[_Key, ...] = ()
+    """The tasks without a box whose story was accepted, each by its story's title and its words."""
 
 
 def boxes_of(stories: StoryList) -> tuple[Box, ...]:
@@ -66,6 +71,16 @@ def after_agent(ledger: Ledger, stories: StoryList) -> Ledger:
     return ledger if now == ledger.seen else msgspec.structs.replace(ledger, seen=now)
 
 
+def after_acceptance(ledger: Ledger, story: Story) -> Ledger:
+    """Return the ledger with the tasks of an accepted story that have no box."""
+    noted = [_noted(story.title, task.text) for task in story.tasks if task.boxless]
+    return msgspec.structs.replace(ledger, accepted=tuple(dict.fromkeys((*ledger.accepted, *noted))))
+
+
+def _noted(title: str, text: str) -> _Key:
+    return title, " ".join(text.split())
+
+
 def _as_left(box: Box, seen: Mapping[_Key, Box], current: Mapping[_Key, Box]) -> Box:
     """Return a person's box with the mark that they gave it since, if they did."""
     now = current.get(box.key, box)
@@ -77,10 +92,12 @@ def _by_key(boxes: tuple[Box, ...]) -> dict[_Key, Box]:
 
 
 def honest(ledger: Ledger, stories: StoryList) -> StoryList:
-    """Return the stories with every box that only a person may close still open."""
+    """Return the stories with every box that only a person may close still open, and with what was accepted done."""
+    accepted = set(ledger.accepted)
+    stories = StoryList(tuple(_with_accepted(story, accepted) for story in stories.stories))
     owed: dict[str, dict[_Key, Box]] = {}
     for box in ledger.persons:
-        if box.mark == _OPEN:
+        if box.mark in _OPEN and (box.mark != BOXLESS or _noted(box.title, box.text) not in accepted):
             owed.setdefault(box.story, {})[box.key] = box
     there = {box.key for box in boxes_of(stories)}
     found = [_reopened(story, owed.pop(story.id, {}), there) for story in stories.stories]
@@ -91,9 +108,18 @@ def honest(ledger: Ledger, stories: StoryList) -> StoryList:
     return StoryList(tuple(found))
 
 
+def _with_accepted(story: Story, accepted: set[_Key]) -> Story:
+    done = [task.boxless and _noted(story.title, task.text) in accepted for task in story.tasks]
+    tasks = (
+        msgspec.structs.replace(task, mark=_DONE) if noted else task
+        for task, noted in zip(story.tasks, done, strict=True)
+    )
+    return msgspec.structs.replace(story, tasks=tuple(tasks)) if any(done) else story
+
+
 def _reopened(story: Story, owed: Mapping[_Key, Box], there: set[_Key]) -> Story:
     tasks = tuple(
-        msgspec.structs.replace(task, mark=_OPEN) if not task.done and key in owed else task
+        msgspec.structs.replace(task, mark=owed[key].mark) if not task.done and key in owed else task
         for task in story.tasks
         for key in [(task.id, " ".join(task.text.split()))]
     )
@@ -102,4 +128,4 @@ def _reopened(story: Story, owed: Mapping[_Key, Box], there: set[_Key]) -> Story
 
 
 def _task(box: Box) -> StoryTask:
-    return StoryTask(box.id, box.text, _OPEN, 0)
+    return StoryTask(box.id, box.text, box.mark, 0)

@@ -17,7 +17,7 @@ from spool.domain.prompt import RalphPrompt, build_ralph_prompt
 from spool.domain.state import Changes
 from spool.domain.story import parse_stories
 from spool.domain.stream import StreamEvent
-from spool.domain.tasks import parse_tasks
+from spool.domain.tasks import Boxes, parse_tasks
 from spool.domain.text import counted
 from spool.domain.verdict import (
     UNSEEN,
@@ -36,7 +36,7 @@ from spool.engine.gates import BY_HAND, ByHand, Command, Gate, TaskList
 from spool.engine.plan import Findings, Judgement, Place
 from spool.engine.ports import Emit
 from spool.engine.task_book import TaskBook
-from spool.errors import CommandFailed, CommandTimeout
+from spool.errors import ChangeError, CommandFailed, CommandTimeout
 
 _Result = TypeVar("_Result")
 
@@ -99,6 +99,7 @@ class PromptPlan:
         self._head_before: str | None = None
         self._ticked_before = 0
         self._seen: tuple[str, ...] = ()
+        self.boxes: Boxes | None = None
 
     async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:  # noqa: ARG002 - the protocol's
         """Reset the idle count: limits count per run."""
@@ -118,6 +119,7 @@ class PromptPlan:
     async def prepare(self, memory: PlanState, place: Place) -> str:
         """Return the prompt, after rereading the change and the notes."""
         change = await self._world.read_change()
+        self._count(change)
         if self._world.heads is not None:
             self._head_before = await self._warning(self._world.heads.head())
             self._ticked_before = _ticked(change)
@@ -172,6 +174,10 @@ class PromptPlan:
 
     async def inspect(self, changes: Changes | None) -> Findings:
         """Return the commits of an iteration, and whether it made progress."""
+        try:
+            self._count(await self._world.read_change())
+        except ChangeError:  # the agent removed its change, or is rewriting it
+            self.boxes = None
         if self._counts_boxes:
             self._world.book.after_agent(parse_stories(await self._read_tasks() or ""))
         heads = self._world.heads
@@ -188,6 +194,9 @@ class PromptPlan:
         came_back = before != after_tree and after_tree in self._seen
         seen = Seen(head_moved=moved, changed_files=changed, ticked=ticked, came_back=came_back)
         return Findings(commits=commits, progress=is_progress(seen))
+
+    def _count(self, change: Change) -> None:
+        self.boxes = parse_tasks(change.tasks).boxes if change.tasks else None
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the criterion and the limits."""
@@ -252,11 +261,15 @@ class PromptPlan:
         if memory.evidence:
             return memory.evidence
         tasks = parse_tasks((await self._world.read_change()).tasks or "")
-        boxes = [f"{len(tasks.open)} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if tasks.open else []
+        still_open = sum(not task.boxless for task in tasks.open)
+        boxes = [f"{still_open} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if still_open else []
         return ", ".join([*boxes, *([] if memory.changed else ["nothing changed"]), "nothing checked"])
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
-        """Return an empty string: there is nothing to clean up."""
+        """Note what has no box as done with the rest."""
+        if finish.status is Status.DONE:
+            for story in parse_stories(await self._read_tasks() or "").stories:
+                self._world.book.accept(story)
         return ""
 
     async def _read_tasks(self) -> str | None:

@@ -25,6 +25,7 @@ from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.state import Changes
 from spool.domain.story import Story, StoryList
 from spool.domain.stream import StreamEvent
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import (
     Ended,
     ExitCode,
@@ -58,6 +59,11 @@ class StoryPlan:
         self._keeps_edits: bool | None = None
         """Whether the tree that is about to be kept may hold a person's edits; None if it is no earlier run's."""
 
+    @property
+    def boxes(self) -> Boxes | None:
+        """The boxes of the stories, without those that an agent closed without ticking them."""
+        return self._known.boxes if self._known.stories else None
+
     async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:
         """Return the memory, with a revert or a new checkpoint due if an earlier run left a checkpoint.
 
@@ -67,7 +73,7 @@ class StoryPlan:
         if left is not None and self._options.fresh:
             await self._world.checkpoints.drop(left)
             return memory
-        self._resumed = True  # a person may have worked in the tree since
+        self._resumed = left is not None  # a person may have worked in the tree since
         decided = not memory.fingerprint or not edited or self._options.answer is OnResume.REVERT
         if left is None or (memory.due is not Due.NOTHING and decided):
             return memory
@@ -171,6 +177,7 @@ class StoryPlan:
         except ChangeError:
             found = StoryList()
         self._world.book.after_agent(found)
+        self._known = self._world.book.honest(found)
 
     def judge(self, memory: PlanState, ended: Ended, tally: Tally, *, now: float) -> Judgement:
         """Decide by the promise and the gates, and remember the result for the next attempt."""
@@ -253,18 +260,22 @@ class StoryPlan:
     async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> PlanState:
         """Commit the story if wanted, and only then drop its checkpoint; return the memory with the commit's fate."""
         story = self._story_of(memory)
+        known = self._known if self._known.stories else await self._honest()
+        if (accepted := known.find(story.id)) is not None:
+            self._world.book.accept(accepted)
         commit = None
         if self._world.commit is not None:
             try:
                 commit = await self._world.commit(f"Story {story.id}: {story.title}", memory.leavings)
                 memory = msgspec.structs.replace(memory, uncommitted="")
             except CommandError as error:
-                self._world.emit(Warned(message=str(error), hint=error.hint))
+                self._world.emit(Warned(message=str(error), hint=error.hint, about="commit"))
                 memory = after_failed_commit(memory, error)
         if checkpoint is not None:
             await self._world.checkpoints.drop(checkpoint)
             self._world.emit(CheckpointDropped(story_id=story.id))
-        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit, proof=memory.accepted))
+        proof, why = memory.accepted, memory.evidence
+        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit, proof=proof, evidence=why))
         return memory
 
     def _announce(self, story: StoryState) -> None:

@@ -86,6 +86,12 @@ class ControlGroup:
             os.close(descriptor)
 
 
+def may_make_group() -> bool:
+    """Whether this user may create a group here; nothing is created."""
+    own = _own_group()
+    return own is not None and os.access(own, os.W_OK) and os.access(own / "cgroup.procs", os.W_OK)
+
+
 def make_group() -> ControlGroup | None:
     """Return a new group below this process's own; None where that is not allowed, or the kernel is too old."""
     own = _own_group()

@@ -52,6 +52,7 @@ class GateHost:
         self._memory = memory
         self.recall = memory.recall
         self.remember = memory.remember
+        self.expected_s = memory.expected_s
 
     async def tree(self) -> str:
         """Record the working tree and return its name; empty without git."""

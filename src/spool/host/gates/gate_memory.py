@@ -21,7 +21,7 @@ class GateMemory:
     """What is remembered for one loop."""
 
     def __init__(self, state: str) -> None:
-        self._folder = user_state() / "gates" / path_key(state)
+        self.folder = user_state() / "gates" / path_key(state)
 
     def recall(self, gate: GateSpec, tree: str) -> GateRun | None:
         """Return the run of a gate on a tree, if it is remembered."""
@@ -33,25 +33,35 @@ class GateMemory:
         """Remember the run of a gate on a tree; the oldest are forgotten."""
         if not tree:
             return
-        make_folder(self._folder)
+        make_folder(self.folder)
+        self._took(gate).write_text(f"{run.duration_s:.3f}", "ascii")
         replace_file(self._path(gate, tree), exactly(run))
-        keep_newest(self._folder, "run-*.json", _RUNS_KEPT)
+        keep_newest(self.folder, "run-*.json", _RUNS_KEPT)
+
+    def expected_s(self, gate: GateSpec) -> float:
+        """Return how long a gate took the last time; 0 if that is unknown."""
+        with suppress(OSError, ValueError):
+            return max(0.0, float(self._took(gate).read_text("ascii")))
+        return 0.0
+
+    def _took(self, gate: GateSpec) -> Path:
+        return self.folder / f"took-{hashlib.sha256(msgspec.json.encode(gate)).hexdigest()[:24]}"
 
     def note_ignored(self, tree: str, names: dict[str, str]) -> None:
         """Remember the ignored files beside a tree."""
-        make_folder(self._folder)
-        replace_file(self._folder / f"ignored-{tree}.json", msgspec.json.encode(names))
-        keep_newest(self._folder, "ignored-*.json", _RUNS_KEPT)
+        make_folder(self.folder)
+        replace_file(self.folder / f"ignored-{tree}.json", msgspec.json.encode(names))
+        keep_newest(self.folder, "ignored-*.json", _RUNS_KEPT)
 
     def ignored(self, tree: str) -> dict[str, str] | None:
         """Return the ignored files that were noted for a tree; None if none were."""
         with suppress(OSError, ValueError):
-            return msgspec.json.decode((self._folder / f"ignored-{tree}.json").read_bytes(), type=dict[str, str])
+            return msgspec.json.decode((self.folder / f"ignored-{tree}.json").read_bytes(), type=dict[str, str])
         return None
 
     def ledger(self) -> Ledger:
         """Return the boxes as a person left them; empty before the first agent."""
-        path = self._folder / "ledger.json"
+        path = self.folder / "ledger.json"
         try:
             return restored(path.read_bytes(), Ledger)
         except (FileNotFoundError, NotADirectoryError):
@@ -63,13 +73,13 @@ class GateMemory:
 
     def keep_ledger(self, ledger: Ledger) -> None:
         """Save the boxes."""
-        make_folder(self._folder)
-        replace_file(self._folder / "ledger.json", exactly(ledger))
+        make_folder(self.folder)
+        replace_file(self.folder / "ledger.json", exactly(ledger))
 
     def start_fresh(self) -> None:
         """Forget the boxes: the list as it is now is the person's."""
-        (self._folder / "ledger.json").unlink(missing_ok=True)
+        (self.folder / "ledger.json").unlink(missing_ok=True)
 
     def _path(self, gate: GateSpec, tree: str) -> Path:
         key = hashlib.sha256(tree.encode() + b"\0" + msgspec.json.encode(gate)).hexdigest()[:24]
-        return self._folder / f"run-{key}.json"
+        return self.folder / f"run-{key}.json"

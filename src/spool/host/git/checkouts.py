@@ -195,20 +195,25 @@ def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
     return sorted(path for path in found if path.parent.resolve() == path.parent)
 
 
-def bring_along(folder: Path, worktree: Path, *, newer: bool) -> bool:
-    """Copy a folder into a new working tree if that lacks it, or, if `newer`, has only what was committed of it."""
-    top = top_of(folder)
-    if top is None or not folder.is_dir():
+def bring_along(path: Path, worktree: Path, *, newer: bool) -> bool:
+    """Copy a folder or file to a new working tree that lacks it or, if `newer`, has only what was committed of it."""
+    top = top_of(path.parent)
+    if top is None or not path.exists():
         return False
-    target = worktree / folder.relative_to(top)
-    if target.exists() and not (newer and _uncommitted(folder)):
+    target = worktree / path.relative_to(top)
+    if target.exists() and not (newer and _uncommitted(path)):
         return False
-    shutil.copytree(folder, target, symlinks=True, dirs_exist_ok=True)
+    if path.is_dir():
+        shutil.copytree(path, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target, follow_symlinks=False)
     return True
 
 
-def _uncommitted(folder: Path) -> bool:
-    return bool(git("status", "--porcelain", "--ignored", "--untracked-files=all", "--", ".", directory=folder))
+def _uncommitted(path: Path) -> bool:
+    words = ("status", "--porcelain", "--ignored", "--untracked-files=all", "--", path.name)
+    return bool(git(*words, directory=path.parent))
 
 
 def set_up(command: str, directory: Path) -> None:

@@ -12,7 +12,7 @@ from spool.nofollow import FILE_MODE, open_file, opened_folder
 _TAIL = 1 << 20
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Replace a file atomically: readers, also after a power cut, find the old content or the new."""
     temporary = f".{path.name}.{os.getpid()}.tmp"
     with naming(path), opened_folder(path.parent) as folder:
@@ -20,6 +20,7 @@ def replace_file(path: Path, data: bytes) -> None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(temporary, flags, FILE_MODE, dir_fd=folder)
             try:
+                os.fchmod(descriptor, mode)
                 write_all(descriptor, data)
                 os.fsync(descriptor)
             finally:

@@ -24,6 +24,7 @@ STATE = f"{FOLDER}/loop-state.json"
 PID = f"{FOLDER}/ralph-terminal.pid"
 LOG = f"{FOLDER}/ralph-loop.log"
 OWN_FILES = (STATE, PID, LOG, f"{LOG}.1")
+_HEADING = "# The state, log and terminal of wt-loop are not part of the project."
 _EXCLUDED = (f"/{STATE}*", f"/{FOLDER}/.*.tmp", f"/{PID}", f"/{LOG}*")
 
 
@@ -35,8 +36,25 @@ def hide_own_files(common_dir: Path) -> None:
         with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
             known = os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").splitlines()
             if missing := [line for line in _EXCLUDED if line not in known]:
-                heading = "\n# The state, log and terminal of wt-loop are not part of the project.\n"
-                write_all(descriptor, (heading + "\n".join(missing) + "\n").encode())
+                write_all(descriptor, f"\n{_HEADING}\n{chr(10).join(missing)}\n".encode())
+
+
+def own_excludes(common_dir: Path) -> list[str]:
+    """Return the lines that hide the loop files from git."""
+    with suppress(OSError):
+        lines = read_file(common_dir / "info" / "exclude").decode("utf-8", "replace").splitlines()
+        return [line for line in lines if line in _EXCLUDED]
+    return []
+
+
+def show_own_files(common_dir: Path) -> None:
+    """Take the lines out of `info/exclude` that hide the loop files; all others stay as they are."""
+    path = common_dir / "info" / "exclude"
+    if not own_excludes(common_dir):
+        return
+    lines = read_file(path).decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    kept = [line for line in lines if line.rstrip("\n") not in (*_EXCLUDED, _HEADING)]
+    replace_file(path, "".join(kept).encode("utf-8", "surrogateescape"), mode=path.stat().st_mode & 0o777)
 
 
 def refuse_links(root: Path) -> None:

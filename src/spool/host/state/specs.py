@@ -13,14 +13,14 @@ from spool.nofollow import make_folder
 
 def keep_spec(spec: LoopSpec) -> None:
     """Store the loop's spec; call it only as the loop's runner."""
-    path = _path(spec.folder)
+    path = spec_path(spec.folder)
     make_folder(path.parent)
     replace_file(path, exactly(spec))
 
 
 def kept_spec(state: str) -> LoopSpec | None:
     """Return the spec of a loop's last run; None if there was none."""
-    path = _path(state)
+    path = spec_path(state)
     try:
         spec = restored(path.read_bytes(), LoopSpec)
     except FileNotFoundError:
@@ -32,5 +32,6 @@ def kept_spec(state: str) -> LoopSpec | None:
     return spec
 
 
-def _path(state: str) -> Path:
+def spec_path(state: str) -> Path:
+    """Return the file with the spec of a loop, by its state folder."""
     return user_state() / "specs" / f"{path_key(state)}.json"

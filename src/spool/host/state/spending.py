@@ -38,6 +38,32 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 _DECODE = msgspec.json.Decoder(Spent)
 
 
+class Peers:
+    """The loops that share a budget: each has its usage in its state, which is read again when it has changed."""
+
+    def __init__(self, folders: Sequence[str], since: datetime | None = None) -> None:
+        self._since = since
+        self._folders = [StateFolder(Path(folder)) for folder in folders]
+        self._known: dict[Path, tuple[int, Usage]] = {}
+
+    def usage(self) -> Usage:
+        """Return their usage over all of their runs; what cannot be read counts as it was."""
+        total = Usage()
+        for folder in self._folders:
+            total += self._usage_of(folder)
+        return total
+
+    def _usage_of(self, folder: StateFolder) -> Usage:
+        stamp, usage = self._known.get(folder.path, (0, Usage()))
+        with suppress(OSError, StateError):
+            now = (folder.path / "state.json").stat().st_mtime_ns
+            if now != stamp and (state := folder.load()) is not None:
+                counts = self._since is None or state.started_at >= self._since
+                usage = state.usage if counts else Usage()
+                self._known[folder.path] = (now, usage)
+        return usage
+
+
 class SpendingFile:
     """Adds the iterations of one loop, and returns the spending of all loops today."""
 
@@ -48,10 +74,10 @@ class SpendingFile:
         change: str,
         now: Callable[[], datetime],
         folder: Path | None = None,
-        peers: Sequence[str] = (),
+        peers: Peers | None = None,
     ) -> None:
         self._folder = folder or user_state() / "spending"
-        self._peers = Peers(peers)
+        self._peers = peers or Peers(())
         self._project = project
         self._change = change
         self._now = now
@@ -110,30 +136,6 @@ class SpendingFile:
 
     def _today(self) -> Path:
         return self._folder / f"{self._now().astimezone():%Y-%m-%d}.jsonl"
-
-
-class Peers:
-    """The loops that share a budget: each has its usage in its state, which is read again when it has changed."""
-
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = [StateFolder(Path(folder)) for folder in folders]
-        self._known: dict[Path, tuple[int, Usage]] = {}
-
-    def usage(self) -> Usage:
-        """Return their usage over all of their runs; what cannot be read counts as it was."""
-        total = Usage()
-        for folder in self._folders:
-            total += self._usage_of(folder)
-        return total
-
-    def _usage_of(self, folder: StateFolder) -> Usage:
-        stamp, usage = self._known.get(folder.path, (0, Usage()))
-        with suppress(OSError, StateError):
-            now = (folder.path / "state.json").stat().st_mtime_ns
-            if now != stamp and (state := folder.load()) is not None:
-                self._known[folder.path] = (now, state.usage)
-                return state.usage
-        return usage
 
 
 class Unkept:

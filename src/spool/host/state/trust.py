@@ -35,7 +35,7 @@ def hash_of(value: Any) -> str:
 
 def read_grant(root: Path) -> Grant | None:
     """Return what is trusted of the repository around a directory; None if nothing is."""
-    path = _path(root)
+    path = grant_path(root)
     try:
         return msgspec.json.decode(read_file(path), type=Grant)
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def read_grant(root: Path) -> Grant | None:
 
 def write_grant(root: Path, values: Mapping[str, Any], now: datetime) -> None:
     """Trust these values of a repository, and no others."""
-    path = _path(root)
+    path = grant_path(root)
     make_folder(path.parent)
     grant = Grant(root=str(root), granted_at=now, values={name: hash_of(value) for name, value in values.items()})
     replace_file(path, msgspec.json.encode(grant))
@@ -55,7 +55,7 @@ def write_grant(root: Path, values: Mapping[str, Any], now: datetime) -> None:
 def remove_grant(root: Path) -> bool:
     """Trust nothing of a repository any more; return whether anything was trusted."""
     try:
-        _path(root).unlink()
+        grant_path(root).unlink()
     except FileNotFoundError:
         return False
     return True
@@ -67,7 +67,8 @@ def trusted_path(root: Path, environment: Mapping[str, str]) -> bool:
     return any(root.resolve().is_relative_to(one.resolve()) for one in listed if one.is_absolute())
 
 
-def _path(root: Path) -> Path:
+def grant_path(root: Path) -> Path:
+    """Return the file with what is trusted of a directory."""
     repository, inside = _repository(root.resolve())
     key = hashlib.sha256(os.fsencode(repository) + b"\0" + os.fsencode(inside)).hexdigest()[:32]
     return user_state() / "trust" / f"{key}.json"

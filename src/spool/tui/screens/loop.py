@@ -219,6 +219,8 @@ class LoopScreen(SpoolScreen):
         self.query_one(Meter).show(self._progress)
         if self._progress.waiting is not None and self._asked_at is None:
             self._say(words.waiting(self._progress.waiting))
+        elif self._progress.working is not None and self._asked_at is None:
+            self._say(f"{words.working(self._progress.working)}, {self._progress.working.share:.0%}")
         elif self._progress.checking is not None and self._asked_at is None:
             self._say(words.checking(self._progress.checking))
         elif self._asked_at is None:

@@ -23,7 +23,7 @@ from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import Line
 from spool.tui.widgets.paged import PagedView
 from spool.views import words
-from spool.views.narration import PROOFS
+from spool.views.look import PROOFS
 
 _COLUMNS = ("", "story", "tries", "time", "tokens", "cost", "files")
 _NAMES = 2
@@ -77,7 +77,7 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def _show(self) -> None:
         """Show the current verdict and table."""
-        if not self.is_there:
+        if not self.is_there or not self.query("#verdict-text"):  # on a busy machine a resize comes before the rest
             return
         self.query_one("#verdict-text", Static).update(self._verdict())
         rows = [self._row(story, max(12, self.size.width - _FIXED)) for story in self._progress.shown.values()]
@@ -134,7 +134,7 @@ class ResultScreen(KeyedScreen[str | None]):
         if reason := progress.ended.reason if progress.ended else "its runner died" if over else "":
             text.append(f"\n{one_line(reason, 400)}")
         if progress.complete is not None and progress.complete.proof is not None:
-            text.append(f"\n{words.proof(progress.complete)}", PROOFS[progress.complete.proof])
+            text.append(f"\n{words.proof(progress.complete)}", PROOFS[progress.complete.proof].style)
         if progress.error is not None and progress.error.kept:
             text.append(f"\nKept: {words.kept(progress.error)}", "yellow")
         return text

@@ -38,7 +38,6 @@ class LoopTitle(Static):
 
 def _names(progress: LoopProgress, room: int) -> str:
     """Return the loop's names that fit; the change is cut last."""
-    agent = f"{progress.harness} {progress.model or ''}".strip()
-    names = [one_line(name, 60) for name in ("Spool", progress.change, agent) if name]
-    wordings = [_DOT.join(some) for some in (names, names[1:], names[1:2])]
+    names = [one_line(name, 60) for name in ("Spool", progress.change, progress.agent, progress.sandbox) if name]
+    wordings = [_DOT.join(some) for some in (names, names[1:], names[1:3], names[1:2])]
     return next((text for text in wordings if cell_len(text) <= room), fitted(wordings[-1], room))

@@ -38,8 +38,8 @@ class Meter(Horizontal):
         charted = list(progress.charted)[-_ITERATIONS:]
         for name, values in (
             ("time", [one.seconds for one in charted]),
-            ("tokens", [float(one.tokens) for one in charted]),
-            ("cost", [one.cost_usd for one in charted]),
+            ("tokens", [float(one.usage.tokens or 0) for one in charted]),
+            ("cost", [one.usage.cost_usd or 0.0 for one in charted]),
         ):
             chart = self.query_one(f"#{name}-chart", Sparkline)
             self.query_one(f"#{name}-name").visible = chart.visible = any(values)

@@ -49,7 +49,9 @@ class Source:
         return []
 
     async def prompt_parts(self) -> ChangeTexts:
-        return ChangeTexts(id="change", directory="changes/change", proposal="Do it.")
+        return ChangeTexts(
+            id="change", directory="changes/change", task_file="changes/change/tasks.md", proposal="Do it."
+        )
 
 
 @dataclass

@@ -19,6 +19,7 @@ from spool.host.git.checkpoints.modes import (
     signature,
     usual_modes,
 )
+from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.paths import Spared, spared
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
@@ -200,6 +201,7 @@ class Recorder:
             if tree != known.tree:
                 await self.shadow.verify(tree, since=known.tree)
             known.tree = tree
+        tell("checkpoint", 1.0, files=len(taken), size=sum(taken.values()))
         return left | dict.fromkeys(refused, "refused by git")
 
     async def _changed(self) -> dict[bytes, bytes]:

@@ -13,6 +13,7 @@ from spool.errors import CommandFailed
 from spool.host.command import Completed
 from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesReader
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
+from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.stamps import clock_ns
 from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
 from spool.host.state.files import replace_file
@@ -55,6 +56,12 @@ _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
 _GLOB = re.compile(rb"[*?\[\]\\!# ]")
+_FIRST_FILES, _FIRST_BYTES = 2_000, 16 << 20
+"""The first command gets less, so that an estimate of the rest comes early."""
+_FILE_BYTES = 8 << 10
+"""What taking in one more file costs, in bytes of content."""
+_STAGED = 0.85
+"""The share of a first checkpoint that is done once the files are taken in."""
 MOST_PACKS = 20
 """A checkpoint of a changed tree adds a pack; more than these are put together."""
 MOST_EMPTY_BYTES = 1 << 20
@@ -155,10 +162,13 @@ class Shadow:
 
         Of `.GIT/x` or a linked `.gitmodules` git only says "Ignoring path", and exits with 0.
         """
-        silent = True
+        silent, done, whole = True, 0, _weight(sizes.values())
         for chunk in chunks(sizes):
+            tell("checkpoint", _STAGED * done / whole, files=len(sizes), size=whole)
             words = ("update-index", "--add", "--replace", "-z", "--stdin")
             silent &= not (await self._run(*words, stdin=b"\0".join(chunk) + b"\0")).errors
+            done += _weight(sizes[name] for name in chunk)
+        tell("checkpoint", _STAGED, files=len(sizes), size=whole)
         if silent:
             return []
         held = {*await self.names("ls-files", "-z")} - {*await self.names("diff-files", "-z", "--name-only")}
@@ -284,12 +294,16 @@ async def remove_locks(locks: list[Path]) -> None:
 def chunks(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
     """Split files into lists that one command can take in."""
     chunk: list[bytes] = []
-    total = 0
+    total, most, most_bytes = 0, _FIRST_FILES, _FIRST_BYTES
     for name, size in sizes.items():
-        if chunk and (len(chunk) >= _CHUNK_FILES or total + size > _CHUNK_BYTES):
+        if chunk and (len(chunk) >= most or total + size > most_bytes):
             yield chunk
-            chunk, total = [], 0
+            chunk, total, most, most_bytes = [], 0, _CHUNK_FILES, _CHUNK_BYTES
         chunk.append(name)
         total += size
     if chunk:
         yield chunk
+
+
+def _weight(sizes: Iterable[int]) -> int:
+    return sum(size + _FILE_BYTES for size in sizes) or 1

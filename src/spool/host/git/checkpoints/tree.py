@@ -11,6 +11,7 @@ from spool.host.git.checkpoints.bare_folders import find_bare
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.ignored import differing, write_ignored
 from spool.host.git.checkpoints.modes import Modes
+from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.paths import is_folder, is_readable, parents, place, spared, status, within
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import chunks
@@ -62,6 +63,7 @@ class TreeRestorer:
         await in_thread(self._restore_ignored)
         await in_thread(self._restore_fifos)
         await in_thread(self._restore_folder_modes)
+        tell("restore", 1.0, files=len(rewrite))
         self._recorder.settle(self._target.tree, self._target.modes, [*rewrite, *touched])
 
     async def _to_rewrite(self) -> dict[bytes, bytes]:
@@ -181,7 +183,10 @@ class TreeRestorer:
         """Write files as they were; git unlinks a link or a read-only file first and never writes through one."""
         await in_thread(lambda pulse: self._clear_way(list(files), pulse))
         ready = dict.fromkeys([name for name in files if name not in self.failed], 0)
+        done = 0
         for chunk in chunks(ready):
+            tell("restore", done / len(ready), files=len(ready))
+            done += len(chunk)
             with suppress(CommandFailed):  # the other files are written; the last comparison names those that are not
                 await self._shadow.git(
                     "checkout-index", "-f", "-u", "-q", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0"

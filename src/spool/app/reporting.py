@@ -1,0 +1,130 @@
+"""Collects what a report says of loops: their accounts from the journals, and the diffs of their stories."""
+
+import asyncio
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.app.diffs import Diff, diff_of_story
+from spool.app.loops import find_loop, known, latest_loop, loop_at
+from spool.app.reach import Reach, loop_branch
+from spool.app.settings import resolve_settings
+from spool.domain.account.values import Account, account_of
+from spool.domain.loop import SCHEMA, Door, LoopSummary
+from spool.domain.progress import LoopProgress
+from spool.domain.story import parse_stories
+from spool.errors import SpoolError, UsageError
+from spool.host.git.pointers import branch_of
+from spool.host.state.journal import JournalReader
+from spool.host.state.specs import kept_spec
+from spool.host.state.store import StateFolder
+from spool.sources.project import Project, find_project
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """One loop of a report."""
+
+    loop: LoopSummary
+    account: Account
+    branch: str = ""
+    base_branch: str = ""
+    """The branch of the repository's main directory."""
+    again: str = ""
+    """The command that continues it."""
+    gone: bool = False
+    """Whether its journal is gone; the account is then empty, and only the receipt of the registry is known."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What loops did. `spool report --json` prints it."""
+
+    schema: int = SCHEMA
+    made_at: datetime
+    since: datetime | None
+    """What happened before is left out; None for the whole loop."""
+    loops: tuple[Reported, ...]
+
+
+def report_on(name: str | None, reach: Reach, since: datetime | None) -> Report:
+    """Return the report of a change or run; without a name, of all loops here that were active since then."""
+    now = datetime.now(UTC)
+    if name is None:
+        loops = _active(reach, since)
+        return Report(made_at=now, since=since, loops=tuple(account_loop(loop, since) for loop in loops))
+    loop = _find(name, reach)
+    run_id = loop.run_id if name in (loop.run_id, loop.id) else ""
+    return Report(made_at=now, since=since, loops=(account_loop(loop, since, run_id=run_id),))
+
+
+def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: str = "") -> Reported:
+    """Read a loop's journal and return its account; with `run_id`, of this run alone."""
+    now = datetime.now(UTC)
+    progress = LoopProgress(loop.change, whole=loop.door is not Door.RUN, since=since)
+    gone = False
+    try:
+        reader = JournalReader(StateFolder(Path(loop.folder)).journal)
+    except OSError:
+        gone = True
+    else:
+        with closing(reader):
+            for event in reader.read():
+                if not run_id or event.run_id == run_id:
+                    progress.fold(event)
+    if loop.door is Door.RUN:
+        with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
+            progress.know(parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or ""))
+    if not loop.running:
+        progress.close(loop.ended_at if progress.ended is None else None)
+    return Reported(
+        loop=loop,
+        account=account_of(progress, now),
+        branch=loop_branch(loop),
+        base_branch=branch_of(Path(loop.project)) if loop.project else "",
+        again=_again(loop),
+        gone=gone,
+    )
+
+
+def diffs_of(reported: Reported) -> dict[str, Diff]:
+    """Return what each story changed; where that is unknown, why."""
+    return asyncio.run(_diffs(reported))
+
+
+async def _diffs(reported: Reported) -> dict[str, Diff]:
+    timeout_s = resolve_settings(None, {}).settings.command_timeout
+    found = {}
+    for story in reported.account.stories:
+        try:
+            diff = await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
+        except (SpoolError, OSError) as error:
+            diff = Diff(note=f"no diff available: {error}")
+        found[story.id] = diff
+    return found
+
+
+def _find(name: str, reach: Reach) -> LoopSummary:
+    """Return the loop of a run id or change; one that the registry no longer lists is found by its state."""
+    try:
+        return find_loop(name, reach)
+    except UsageError:
+        with suppress(SpoolError, OSError):
+            project = find_project(Path(reach.here))
+            change = project.resolve(name)
+            if found := latest_loop(project.root, change) or loop_at(project.root, Door.WORKTREE, change):
+                return found
+        raise
+
+
+def _active(reach: Reach, since: datetime | None) -> list[LoopSummary]:
+    """Return the loops here that were active since then, each once, by its latest run."""
+    latest = {loop.folder: loop for loop in known() if reach.holds(loop)}
+    return [loop for loop in latest.values() if since is None or (loop.ended_at or loop.updated_at) >= since]
+
+
+def _again(loop: LoopSummary) -> str:
+    with suppress(SpoolError, OSError):
+        spec = kept_spec(loop.folder)
+        return spec.again if spec else ""
+    return ""

@@ -1,0 +1,127 @@
+"""Sets a repository up: finds out what it is, and writes its settings."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.app.agents import installed
+from spool.app.plan_files import project_root
+from spool.app.settings import PROJECT_FILE, resolve_settings
+from spool.app.trust import grant, require_person
+from spool.domain.change import ChangeInfo
+from spool.domain.plan_file.names import is_plan_name
+from spool.domain.toolchain import READ, Toolchain, toolchain_of
+from spool.errors import SpoolError
+from spool.host.documents import write_document
+from spool.host.git.pointers import top_of
+from spool.nofollow import read_file
+from spool.sources.openspec import OpenSpec
+from spool.sources.plan_file import read_plan
+from spool.sources.project import project_at
+
+_PREFERRED = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "pi")
+_LARGEST = 1 << 20
+_PLAN_NAMES = ("plan", "todo", "tasks", "roadmap", "prd", "spec")
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What `spool init` finds in a directory."""
+
+    root: Path
+    git: bool
+    openspec: bool
+    """Whether there is an OpenSpec project."""
+    openspec_installed: bool
+    agents: tuple[str, ...]
+    """The installed agents, the likeliest first."""
+    toolchain: Toolchain
+    configured: bool
+    """Whether there are settings already."""
+    changes: tuple[ChangeInfo, ...] = ()
+    plan: str = ""
+    """A plan file at the top, if any."""
+
+    @property
+    def settings_file(self) -> Path:
+        """The file with the repository's settings."""
+        return self.root / PROJECT_FILE
+
+
+def look_around(here: Path) -> Surroundings:
+    """Return what there is around a directory."""
+    root = project_root(here)
+    project = project_at(root)
+    found = installed(resolve_settings(None, {}).settings)
+    return Surroundings(
+        root=root,
+        git=top_of(root) is not None,
+        openspec=(root / "openspec").is_dir(),
+        openspec_installed=OpenSpec.installed(),
+        agents=tuple(name for name in _PREFERRED if name in found),
+        toolchain=toolchain_of(_files(root)),
+        configured=os.path.lexists(root / PROJECT_FILE),
+        changes=tuple(project.changes()),
+        plan=_plan(root),
+    )
+
+
+def _files(root: Path) -> dict[str, str]:
+    found = dict.fromkeys((entry.name for entry in os.scandir(root)), "")
+    for name in READ:
+        if name in found:
+            with suppress(OSError):
+                found[name] = read_file(root / name, most_bytes=_LARGEST).decode("utf-8", "replace")
+    return found
+
+
+def _plan(root: Path) -> str:
+    """Return the plan file that its name gives away, if there is one."""
+    return next((name for name in plans_in(root) if name.lower().startswith(_PLAN_NAMES)), "")
+
+
+def plans_in(root: Path) -> list[str]:
+    """Return the Markdown files at the top of a project and in its docs that have a list of tasks."""
+    folders = ("", "docs/") if (root / "docs").is_dir() else ("",)
+    found = [f"{inside}{name}" for inside in folders for name in sorted(_markdown(root / inside))]
+    return [path for path in found if _is_plan(root, path)]
+
+
+def _markdown(folder: Path) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries if is_plan_name(entry.name) and entry.is_file(follow_symlinks=False)]
+    return []
+
+
+def _is_plan(root: Path, path: str) -> bool:
+    with suppress(SpoolError):
+        read_plan(root, path)
+        return True
+    return False
+
+
+def settings_text(agent: str, test: str) -> str:
+    """Return the settings of a repository, with comments."""
+    lines = ["# Settings of Spool for this repository. `spool config` shows all of them, with their origin.", ""]
+    chosen = f'harness = "{agent}"' if agent else '# harness = "claude"'
+    lines += [f"{chosen:<28}# the agent; `spool harness list` shows what is installed", ""]
+    lines += ["# What must hold before Spool believes that the work is done.", "[[gates]]"]
+    built_in = 'name = "tasks"'
+    lines += [f"{built_in:<28}# every box of the task list is ticked", ""]
+    gate = ["[[gates]]", 'name = "tests"', f"run = {_quoted(test or 'make test')}"]
+    missing = ["# No command for the tests was found. Name the one that decides:", *(f"# {one}" for one in gate)]
+    lines += gate if test else missing
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a string of TOML; JSON's escapes are also TOML's."""
+    return msgspec.json.encode(text).decode()
+
+
+def write_settings(found: Surroundings, text: str) -> None:
+    """Write the settings and trust them."""
+    require_person()
+    write_document(found.settings_file, text)
+    grant(found.root)

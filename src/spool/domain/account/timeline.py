@@ -1,0 +1,199 @@
+"""The night as it passed: runs, stretches of agent, gates and waits, boxes, commits, and the sums of the receipt."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from spool.domain import events
+from spool.domain.account.stories import is_trouble, outcome_of
+from spool.domain.loop import DIED
+from spool.domain.receipt import Receipt
+from spool.domain.state import IterationRecord
+from spool.domain.tasks import Boxes
+from spool.domain.verdict import Status
+
+BASELINE = "baseline"
+"""The purpose of a gate that runs before the first agent; no iteration counts its time."""
+
+JUDGING = ("claim", "again")
+"""The purposes of gates whose red is bad news; on the old source, red is what proves."""
+
+
+class Activity(StrEnum):
+    """What a loop does in a stretch of time."""
+
+    AGENT = "agent"
+    GATES = "gates"
+    WAIT = "wait"
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of time with one activity."""
+
+    activity: Activity
+    began_at: datetime
+    ended_at: datetime
+    label: str
+    good: bool | None = None
+    """Whether it went well; None if that is not said."""
+
+    @property
+    def seconds(self) -> float:
+        """Its length by the clock."""
+        return max(0.0, (self.ended_at - self.began_at).total_seconds())
+
+
+class BoxPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The boxes at one moment."""
+
+    at: datetime
+    done: int
+    total: int
+
+
+@dataclass
+class Run:
+    """One run of the loop."""
+
+    run_id: str
+    harness: str
+    model: str | None
+    began_at: datetime | None
+    ended_at: datetime | None = None
+    status: Status = Status.RUNNING
+    reason: str = ""
+
+
+class Timeline:
+    """Folds the events into stretches and sums; it grows with the iterations, not with the agent's output."""
+
+    def __init__(self) -> None:
+        self.receipt = Receipt()
+        self.runs: list[Run] = []
+        self.stretches: list[Stretch] = []
+        self.boxes: list[BoxPoint] = []
+        self.baseline_s = 0.0
+        self.failed_commits: list[str] = []
+        self.vetoes = 0
+        self.reverts = 0
+        self.refused_claims = 0
+        self.heard_at: datetime | None = None
+        self._gate: events.GateStarted | None = None
+        self._wait: events.Waiting | None = None
+
+    def fold(self, event: events.Event) -> None:
+        """Apply one event."""
+        if self._wait is not None and not isinstance(event, events.AgentEvent | events.StoryEvent):
+            self._end_wait(event)
+        match event:
+            case events.RunStarted():
+                self.close()
+                self.runs.append(Run(event.run_id, event.harness, event.model, event.at))
+            case events.IterationStarted():
+                self._count(event.at, event.boxes)
+            case events.IterationEnded():
+                self._end_iteration(event.record)
+            case events.Reverted():
+                self.reverts += 1
+            case events.StoryDone():
+                self.receipt = self.receipt.with_story_done(event.story_id, event.proof)
+            case events.GateStarted():
+                self._gate = event
+            case events.GateEnded():
+                self._end_gate(event)
+            case events.Waiting():
+                self._wait = event
+            case events.Warned(about="commit"):
+                self.failed_commits.append(event.message)
+            case events.RunEnded():
+                self._end_run(event)
+            case _:
+                pass
+        self.heard_at = event.at or self.heard_at
+
+    def _end_iteration(self, record: IterationRecord) -> None:
+        self.receipt = self.receipt.with_iteration(record)
+        self.vetoes += len(record.vetoes)
+        self.refused_claims += record.rejected is not None
+        self._count(record.ended_at, record.boxes)
+        self.stretches.append(
+            Stretch(
+                activity=Activity.AGENT,
+                began_at=record.started_at,
+                ended_at=record.started_at + timedelta(seconds=record.duration_s),
+                label=f"iteration {record.iteration}",
+                good=not is_trouble(outcome_of(record)),
+            )
+        )
+
+    def _end_gate(self, event: events.GateEnded) -> None:
+        began, self._gate = self._gate, None
+        if event.purpose == BASELINE:
+            self.baseline_s = round(self.baseline_s + event.duration_s, 3)
+        if event.at is None:
+            return
+        start = began.at if began is not None and began.at else event.at - timedelta(seconds=event.duration_s)
+        good = event.green if event.purpose in JUDGING else None
+        self.stretches.append(
+            Stretch(activity=Activity.GATES, began_at=start, ended_at=event.at, label=event.gate, good=good)
+        )
+
+    def _end_wait(self, event: events.Event) -> None:
+        """End a wait with its own event; in a journal of an older Spool, with the next one."""
+        wait, self._wait = self._wait, None
+        assert wait is not None  # noqa: S101 - the caller has asked
+        if isinstance(event, events.RunStarted):  # the runner was killed while it waited
+            return
+        if isinstance(event, events.WaitEnded):
+            seconds = event.seconds
+        else:
+            passed = (event.at - wait.at).total_seconds() if event.at and wait.at else wait.seconds
+            if isinstance(event, events.StopRequested):  # the wait's own end follows
+                self._wait = wait
+                return
+            seconds = min(wait.seconds, max(0.0, passed))
+        self.receipt = self.receipt.with_wait(seconds)
+        if wait.at is not None:
+            end = wait.at + timedelta(seconds=seconds)
+            self.stretches.append(
+                Stretch(activity=Activity.WAIT, began_at=wait.at, ended_at=end, label=wait.reason, good=None)
+            )
+
+    def runs_since(self, since: datetime | None) -> list[Run]:
+        """Return the runs that were active since then."""
+        return [run for run in self.runs if since is None or run.ended_at is None or run.ended_at >= since]
+
+    def elapsed_s(self, now: datetime, since: datetime | None = None) -> float:
+        """Return the time of the runs by the clock, in seconds; a running one is counted up to now."""
+        total = 0.0
+        for run in self.runs_since(since):
+            if run.began_at is not None:
+                began = max(run.began_at, since) if since else run.began_at
+                total += max(0.0, ((run.ended_at or now) - began).total_seconds())
+        return total
+
+    def _end_run(self, event: events.RunEnded) -> None:
+        if self.runs:
+            run = self.runs[-1]
+            run.ended_at, run.status, run.reason = event.at, event.status, event.reason
+
+    def close(self, at: datetime | None = None) -> None:
+        """End a run that was killed: at the given time, else with its last event."""
+        if self.runs and self.runs[-1].status is Status.RUNNING:
+            run = self.runs[-1]
+            run.ended_at, run.status, run.reason = at or self.heard_at, Status.STOPPED, DIED
+        self._gate = None
+
+    def _count(self, at: datetime | None, boxes: Boxes | None) -> None:
+        if at is None or boxes is None:
+            return
+        last = self.boxes[-1] if self.boxes else None
+        if last is None or (last.done, last.total) != (boxes.done, boxes.total):
+            self.boxes.append(BoxPoint(at=at, done=boxes.done, total=boxes.total))
+
+    @property
+    def commits_failed(self) -> int:
+        """The number of commits that failed."""
+        return len(self.failed_commits)

@@ -1,0 +1,26 @@
+"""Parses a moment in the past, as a person types it."""
+
+from datetime import datetime, timedelta
+
+from spool.domain.durations import seconds
+from spool.domain.text import one_line
+
+_MIDNIGHT = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """Parse `today`, `yesterday`, a duration like `12h`, or a date and time; `now` is local."""
+    word = text.strip().lower()
+    if word in ("today", "yesterday"):
+        day = now - timedelta(days=word == "yesterday")
+        return day.replace(**_MIDNIGHT)  # type: ignore[arg-type]
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
+    except ValueError:
+        pass
+    try:
+        return now - timedelta(seconds=seconds(word))
+    except ValueError:
+        what = f"'{one_line(text, 40)}' is not a moment like yesterday, 12h or 2026-03-02"
+        raise ValueError(what) from None

@@ -1,0 +1,93 @@
+"""Spool's look: the colours, signs and words for states, the same on the terminal, the screen and in reports.
+
+docs/look.md describes it. A sign and a word always stand beside a colour, so everything is readable without colour.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from spool.domain.account.stories import Mark, Standing
+from spool.domain.account.timeline import Activity
+from spool.domain.gates.values import Proof
+from spool.domain.verdict import Status
+
+
+class Tint(NamedTuple):
+    """A colour: its style on a terminal, and its values on a dark and on a light page."""
+
+    style: str
+    dark: str
+    light: str
+
+
+class Role(Enum):
+    """What a colour means. Only what is proved is bright green."""
+
+    PROVED = Tint("bold bright_green", "#6ee7a0", "#0a6b2d")
+    GOOD = Tint("green", "#57b97c", "#1a7f37")
+    RUNNING = Tint("bold cyan", "#5cc3e8", "#0b6a8f")
+    WARN = Tint("yellow", "#e0b040", "#855600")
+    BAD = Tint("bold red", "#ff8078", "#b3261e")
+    ODD = Tint("bold magenta", "#d2a0f5", "#8430a3")
+    DIM = Tint("dim", "#98a2ae", "#59626d")
+    PLAIN = Tint("", "#e4e7eb", "#1c2127")
+
+    @property
+    def style(self) -> str:
+        """The style on a terminal, as rich writes it."""
+        return self.value.style
+
+    @property
+    def colour(self) -> str | None:
+        """The colour on a terminal, as click writes it; None for the terminal's own."""
+        return self.value.style.removeprefix("bold ").removeprefix("dim") or None
+
+
+class Sign(NamedTuple):
+    """A state's sign and colour."""
+
+    sign: str
+    role: Role
+
+
+DONE, RUNNING, WAITING, FAILED, UNSURE = "✓", "►", "·", "!", "~"
+PROMISE = "⚑"
+"""Stands for the tags of a promise that ends a message; whether it counts is said below it."""
+STATUSES = {
+    Status.RUNNING: Sign(RUNNING, Role.RUNNING),
+    Status.DONE: Sign(DONE, Role.GOOD),
+    Status.STUCK: Sign(FAILED, Role.BAD),
+    Status.STOPPED: Sign(WAITING, Role.WARN),
+}
+PROOFS = {
+    Proof.PROVED: Role.PROVED,
+    Proof.UNBROKEN: Role.GOOD,
+    Proof.WORD: Role.WARN,
+    Proof.REFUSED: Role.BAD,
+    Proof.UNVERIFIABLE: Role.ODD,
+}
+MARKS = {
+    Mark.DONE: Sign(DONE, Role.GOOD),
+    Mark.RUNNING: Sign(RUNNING, Role.RUNNING),
+    Mark.FAILED: Sign(FAILED, Role.BAD),
+    Mark.WAITING: Sign(WAITING, Role.DIM),
+}
+STANDINGS = {
+    Standing.PROVED: Sign(DONE, Role.PROVED),
+    Standing.UNBROKEN: Sign(DONE, Role.GOOD),
+    Standing.WORD: Sign(UNSURE, Role.WARN),
+    Standing.EARLIER: Sign(DONE, Role.DIM),
+    Standing.RUNNING: Sign(RUNNING, Role.RUNNING),
+    Standing.REFUSED: Sign(FAILED, Role.BAD),
+    Standing.FAILED: Sign(FAILED, Role.BAD),
+    Standing.UNFINISHED: Sign(WAITING, Role.WARN),
+    Standing.OPEN: Sign(WAITING, Role.DIM),
+}
+ACTIVITIES = {Activity.AGENT: Role.RUNNING, Activity.GATES: Role.ODD, Activity.WAIT: Role.WARN}
+FULL, EMPTY = "█", "░"
+
+
+def bar_text(share: float, width: int) -> tuple[str, str]:
+    """Return the full and the empty part of a progress bar."""
+    filled = max(0, min(width, int(round(width * share, 6))))
+    return FULL * filled, EMPTY * (width - filled)

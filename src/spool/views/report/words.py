@@ -1,0 +1,231 @@
+"""The words and figures of a report, the same for every format."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spool.app.reporting import Report, Reported
+from spool.domain.account.stories import WHOLE, Attempt, Standing, is_trouble
+from spool.domain.account.values import Account, StoryAccount
+from spool.domain.loop import Door
+from spool.domain.text import counted, one_line
+from spool.domain.verdict import Status
+from spool.domain.workspace import Kind
+from spool.views import words
+from spool.views.continuing import continue_command
+from spool.views.look import STANDINGS, Role
+from spool.views.receipt import cost_words, time_words, token_words
+
+_FAILED = 5
+_RESTORED = 3
+_REVERTED = "reverted; get it back with: "
+
+
+class StoryRow(NamedTuple):
+    """One story as every format shows it."""
+
+    sign: str
+    role: Role
+    name: str
+    standing: str
+    tries: str
+    time: str
+    gates: str
+    tokens: str
+    cost: str
+    notes: list[str]
+
+
+class Step(NamedTuple):
+    """A command to type next."""
+
+    label: str
+    command: str
+
+
+def title(reported: Reported) -> str:
+    """Name the loop: its change, project and branch."""
+    loop = reported.loop
+    where = f" in {one_line(loop.name, 60)}" if loop.project else ""
+    return f"{one_line(loop.change, 120)}{where}{f' on {one_line(reported.branch, 80)}' if reported.branch else ''}"
+
+
+def period(report: Report) -> str:
+    """Say which time the report covers."""
+    return f"since {report.since.astimezone():%Y-%m-%d %H:%M}" if report.since else "from the start of the loop"
+
+
+def when(account: Account) -> str:
+    """Say when the loop ran, by the clock."""
+    if account.began_at is None:
+        return "it has not run in this time"
+    began = words.moment(account.began_at)
+    if account.status is Status.RUNNING:
+        return f"{began} until now, still running"
+    ended = account.ended_at or account.began_at
+    same_day = ended.astimezone().date() == account.began_at.astimezone().date()
+    return f"{began} to {words.clock(ended) if same_day else words.moment(ended)}"
+
+
+def verdict(account: Account) -> str:
+    """Say how the loop ended and what that rests on."""
+    if account.status is Status.RUNNING:
+        return "running"
+    said = f"{account.status}: {account.reason}" if account.reason else str(account.status)
+    return one_line(f"{said}; {words.rests_on(account.proof, account.evidence)}" if account.proof else said, 400)
+
+
+def standings(account: Account) -> str:
+    """Count the stories by their verdicts."""
+    return " · ".join(f"{number} {standing}" for standing, number in account.standings.items())
+
+
+def story_rows(account: Account) -> list[StoryRow]:
+    """Return a row per story."""
+    return [_row(story, account) for story in account.stories]
+
+
+def _row(story: StoryAccount, account: Account) -> StoryRow:
+    whole, tried = account.whole, [one for one in account.attempts if one.story_id == story.id]
+    sign, role = STANDINGS[story.standing]
+    begun = story.attempts > 0
+    return StoryRow(
+        sign=sign,
+        role=role,
+        name=one_line(story.title if story.id == WHOLE else f"{story.id} {story.title}", 120),
+        standing=str(story.standing),
+        tries=counted(story.attempts, "iteration" if whole else "try", "" if whole else "tries") if begun else "-",
+        time=words.duration(story.seconds) if begun else "-",
+        gates=words.duration(story.gates_s) if story.gates_s else "-",
+        tokens="-" if story.usage.tokens is None else words.tokens(story.usage.tokens),
+        cost="-" if story.usage.cost_usd is None else f"${story.usage.cost_usd:.2f}",
+        notes=list(_notes(story, tried, kept=bool(account.kept) and account.kept == story.id)),
+    )
+
+
+def _notes(story: StoryAccount, tried: list[Attempt], *, kept: bool) -> Iterator[str]:
+    """Yield what the verdict rests on, what failed on the way, and where the work is."""
+    if story.standing in (Standing.PROVED, Standing.UNBROKEN, Standing.WORD):
+        yield one_line(story.evidence, 400) or "nothing was checked"
+    if story.commits:
+        yield words.commits(story.commits)
+    failed = [one for one in tried if is_trouble(one.outcome) or (one.outcome and story.standing is Standing.FAILED)]
+    if len(failed) > _FAILED:
+        yield f"{len(failed) - _FAILED} earlier attempts failed as well"
+    for one in failed[-_FAILED:]:
+        why = f", {one.reason}" if one.reason else ""
+        yield one_line(f"iteration {one.iteration}: {one.outcome}{why}", 400)
+        if one.discarded:
+            yield f"{_REVERTED}{words.restore(one.discarded)}"
+    if kept:
+        yield "its last attempt is in the working tree"
+
+
+def split_command(note: str) -> tuple[str, str]:
+    """Return a note and the command at its end, if it has one."""
+    return (_REVERTED.rstrip(), note.removeprefix(_REVERTED)) if note.startswith(_REVERTED) else (note, "")
+
+
+def figures(account: Account) -> list[tuple[str, str]]:
+    """Return the figures of a loop, each with its label."""
+    receipt, found = account.receipt, [("Iterations", _iterations(account))]
+    baseline = f"; {words.duration(account.baseline_s)} before the first agent" if account.baseline_s else ""
+    found.append(("Agent", one_line(f"{account.agent or 'none'}, {account.sandbox}", 200)))
+    found.append(("Time", f"{time_words(receipt)}{baseline}"))
+    found.append(("Tokens", token_words(receipt).removeprefix("tokens ").removesuffix(" tokens")))
+    found.append(("Cost", cost_words(receipt).removeprefix("cost ")))
+    if not account.whole:
+        found.append(("Per proved story", _per_proved(account)))
+    if account.boxes:
+        first, last = account.boxes[0], account.boxes[-1]
+        found.append(("Boxes", f"{last.done} of {last.total} ticked, {first.done} at the start"))
+    found.append(("Commits", words.commits(account.commits).partition(" ")[2] if account.commits else "none"))
+    if failed := account.failed_commits:
+        found.append(("Failed commits", one_line(f"{len(failed)}, the last: {failed[-1]}", 300)))
+    if account.reverts:
+        found.append(("Reverts", f"{account.reverts}, {counted(len(account.discarded), 'attempt')} kept"))
+    if account.waits:
+        longest = max(account.waits, key=lambda one: one.seconds)
+        what = f"{len(account.waits)}, {words.duration(receipt.waits_s)}; longest {words.duration(longest.seconds)}"
+        found.append(("Waits", one_line(f"{what}, {longest.label}", 200)))
+    if account.refused_claims:
+        found.append(("Refused claims", str(account.refused_claims)))
+    if account.refused_promises:
+        found.append(("Uncounted promises", str(account.refused_promises)))
+    return found + [("Warning", one_line(message, 200)) for message in account.warnings]
+
+
+def _iterations(account: Account) -> str:
+    outcomes = Counter(one.outcome or "running" for one in account.attempts)
+    listed = ", ".join(f"{number} {name}" for name, number in outcomes.most_common())
+    runs = f", in {counted(len(account.runs), 'run')}" if len(account.runs) > 1 else ""
+    return f"{len(account.attempts)}{f' ({listed})' if listed else ''}{runs}"
+
+
+def _per_proved(account: Account) -> str:
+    rate = account.receipt.per_proved_story
+    if rate is None:
+        return "no story is proved"
+    cost = "cost unknown" if rate.cost_usd is None else f"${rate.cost_usd:.2f}"
+    return f"{cost}, {words.duration(rate.seconds)}, failed attempts included"
+
+
+def steps(reported: Reported) -> list[Step]:
+    """Return what to type next: to review the work, to get discarded work back, to continue, or to land it."""
+    account, loop = reported.account, reported.loop
+    git = ["git", "-C", loop.worktree or loop.root]
+    found, in_clone = [], loop.workspace is not None and loop.workspace.kind is Kind.CLONE
+    if loop.workspace is not None:
+        span = f"{loop.workspace.base[:12]}..{loop.workspace.branch}"
+        found.append(Step("Review with", shlex.join(["git", "-C", loop.project, "log", "-p", "--reverse", span])))
+    elif account.commits:
+        span = f"{account.commits[0][:12]}^..{account.commits[-1][:12]}"
+        found.append(Step("Review with", shlex.join([*git, "log", "-p", "--reverse", span])))
+    if not in_clone and (not found or account.kept):  # a clone's own git settings are the agent's
+        found.append(Step("Review with" if not found else "and", shlex.join([*git, "diff", "HEAD"])))
+    found += [Step("Get back with", words.restore(one.name)) for one in account.discarded[-_RESTORED:]]
+    if len(account.discarded) > _RESTORED:
+        found.append(Step("or one of the others", "spool checkpoint list"))
+    if account.status is Status.DONE:
+        found += _landing(reported, git)
+    elif account.status is not Status.RUNNING and reported.again:
+        again = continue_command(reported.again, loop) if loop.limit or account.kept else reported.again
+        found.append(Step("Continue with", again))
+    return [Step(label, one_line(command, 2_000)) for label, command in found]
+
+
+def _landing(reported: Reported, git: list[str]) -> list[Step]:
+    loop, account = reported.loop, reported.account
+    apart = reported.branch and reported.base_branch and reported.branch != reported.base_branch
+    found = []
+    if not account.commits and loop.door is not Door.WORKTREE and loop.workspace is None:
+        add, commit = shlex.join([*git, "add", "--all"]), shlex.join([*git, "commit", "-m", loop.change])
+        found.append(Step("Land with", f"{add} && {commit}"))
+    if apart:
+        merge = shlex.join(["git", "-C", loop.project, "merge", reported.branch])
+        found.append(Step("and" if found else "Land with", merge))
+    elif account.commits:
+        found.append(Step("Land with", shlex.join([*git, "push"])))
+    return found
+
+
+def iteration_rows(account: Account) -> list[tuple[str, ...]]:
+    """Return a row per iteration: number, time of day, outcome, agent, gates, tokens, cost, reason."""
+    return [
+        (
+            str(one.iteration),
+            words.clock(one.began_at) if one.began_at else "-",
+            one.outcome or "running",
+            one.story_id or "-",
+            words.duration(one.seconds) if one.outcome else "-",
+            words.duration(one.gates_s) if one.gates_s else "-",
+            "-" if one.usage.tokens is None else words.tokens(one.usage.tokens),
+            "-" if one.usage.cost_usd is None else f"${one.usage.cost_usd:.2f}",
+            one_line(one.reason, 200),
+        )
+        for one in account.attempts
+    ]
+
+
+ITERATION_HEAD = ("#", "at", "outcome", "story", "agent", "gates", "tokens", "cost", "reason")

@@ -1,0 +1,150 @@
+"""`spool demo`, and the first screen of `spool`."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support import CHANGE, Scratch
+from tests.tui.terminal import terminal
+
+
+@pytest.fixture
+def empty(scratch: Scratch) -> Scratch:
+    scratch.git("rm", "-rq", ".spool")
+    return scratch
+
+
+def test_the_demo_is_refused_reverted_and_proved(scratch: Scratch) -> None:
+    folder = scratch.home / "scratch"
+    folder.mkdir()
+    done = scratch.spool("demo", cwd=scratch.home, env={"TMPDIR": str(folder)})
+    assert done.returncode == 0, done.stderr
+    order = [
+        "=== story 1 is complete, proved",
+        "=== reverted to the checkpoint",
+        "=== story 2 is complete, proved",
+        "test_refund vanished",
+        "=== story 3 is complete, proved",
+        "--- proved:",
+        "Try next:",
+    ]
+    places = [done.stdout.index(part) for part in order]
+    assert places == sorted(places)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_settings_of_the_person_do_not_count_in_the_demo(scratch: Scratch) -> None:
+    config = scratch.home / ".config/spool/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[[gates]]\nrun = "false"\n')
+    (scratch.home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /nowhere\n")
+    done = scratch.spool("demo", cwd=scratch.home)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kept_demo_can_be_looked_at_and_run_again(scratch: Scratch) -> None:
+    done = scratch.spool("demo", "--keep", "kept", cwd=scratch.home)
+    assert done.returncode == 0, done.stderr
+    root = scratch.home / "kept"
+    assert "cd kept && spool checkpoint list" in done.stdout
+    assert "001-01_shop" in scratch.spool("checkpoint", "list", cwd=root).stdout
+    assert scratch.spool("verify", cwd=root).returncode == 0
+    subprocess.run(["git", "checkout", "-q", "."], cwd=root, check=True)
+    again = scratch.spool("run", "001-01_shop", "--fresh", cwd=root)
+    assert again.returncode == 0, again.stdout + again.stderr
+    refused = scratch.spool("demo", "--keep", "kept", cwd=scratch.home)
+    assert (refused.returncode, "is not empty" in refused.stderr) == (2, True)
+
+
+def test_the_demo_on_the_screen(scratch: Scratch) -> None:
+    with terminal(scratch, width=120, height=40) as shown:
+        shown.spool("demo", "--tui")
+        shown.until_shown("Discounts", "Refunds")
+        shown.until(lambda: "proved" in shown.text() and "done" in shown.text(), within_s=120)
+        shown.keys("q")
+        shown.until_shown("q quit")
+        shown.keys("q")
+        shown.until_shown("Try next:")
+
+
+def test_without_a_terminal_the_screen_is_refused(scratch: Scratch) -> None:
+    done = scratch.spool("demo", "--tui")
+    assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
+
+
+def test_spool_in_an_empty_repository_prints_the_first_steps(empty: Scratch) -> None:
+    done = empty.spool()
+    assert done.returncode == 0
+    for part in ("spool new", "spool run PLAN.md", "spool demo"):
+        assert part in done.stdout
+    wide, narrow = (empty.spool(env={"COLUMNS": columns}).stdout.partition("yet.")[2] for columns in ("100", "60"))
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines())) <= 100
+
+
+def test_spool_with_changes_prints_its_help_without_a_terminal(scratch: Scratch) -> None:
+    done = scratch.spool()
+    assert done.returncode == 2
+    assert "Commands:" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("tui",)])
+def test_on_a_terminal_a_new_change_can_be_picked(empty: Scratch, words: tuple[str, ...]) -> None:
+    with terminal(empty, width=60, EDITOR="") as shown:
+        shown.spool(*words)
+        shown.until_shown("Write a new change", "Run a plan file", "Watch the demo")
+        shown.keys("Enter")
+        shown.until_shown("What is to be done?")
+        shown.keys("L", "o", "g", "Enter")
+        shown.until_shown("Made 001-01_log")
+
+
+def test_on_a_terminal_a_plan_can_be_picked(empty: Scratch) -> None:
+    (empty.root / "TODO.md").write_text("# Login\n\n## Form\n\n- [ ] write it\n")
+    (empty.root / "README.md").write_text("# Project\n\n## Usage\n\n- nothing\n")
+    with terminal(empty) as shown:
+        shown.spool()
+        shown.until_shown("Run a plan file")
+        shown.keys("Down", "Enter")
+        shown.until_shown("Which plan?", "TODO.md")
+        assert "README.md" not in shown.text()
+        shown.keys("Enter")
+        shown.until_shown("Spool · TODO.md")
+        shown.keys("q")
+
+
+def test_on_a_terminal_the_demo_can_be_picked(empty: Scratch) -> None:
+    with terminal(empty, height=60, NO_COLOR="1") as shown:
+        shown.spool()
+        shown.until_shown("Watch the demo")
+        shown.keys("Down", "Down", "Enter")
+        shown.until_shown("Try next:", "spool init")
+
+
+def test_a_running_loop_on_a_plan_is_something_to_show(empty: Scratch) -> None:
+    (empty.root / "PLAN.md").write_text("- [ ] write it\n")
+    empty.script([{"sleep": 60}])
+    started = empty.spool("run", "PLAN.md", "--harness", "scripted", "--detach")
+    assert started.returncode == 0, started.stderr
+    try:
+        with terminal(empty) as shown:
+            shown.spool()
+            shown.until_shown("PLAN.md", "running")
+            shown.keys("q")
+    finally:
+        empty.spool("stop", "PLAN.md")
+
+
+def test_make_demo_installs_no_tools_of_the_tests() -> None:
+    root = Path(__file__).parents[2]
+    words = ["make", "--dry-run", "--always-make", "demo"]
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True)
+    assert "-r requirements/dev.txt" not in done.stdout
+    assert "-c requirements/dev.txt -e ." in done.stdout
+
+
+def test_the_demo_does_not_touch_where_it_is_called(scratch: Scratch) -> None:
+    before = scratch.git("status", "--short", "--ignored")
+    scratch.spool("demo")
+    assert scratch.git("status", "--short", "--ignored") == before
+    assert scratch.change.name == CHANGE

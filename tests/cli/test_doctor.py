@@ -1,0 +1,113 @@
+"""`spool doctor` finds what is wrong, and mends it without deleting anything."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.support import CHANGE, Scratch
+from tests.tui.terminal import terminal
+
+
+def findings(scratch: Scratch, *words: str, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
+    done = scratch.spool("doctor", "--json", *words, **kwargs)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in json.loads(done.stdout)["findings"]:
+        found.setdefault(one["area"], []).append(one)
+    return found
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def test_agents_say_whether_they_are_signed_in(scratch: Scratch) -> None:
+    scratch.agent("import sys\nprint('2.1')\nsys.exit('auth' in sys.argv)\n", "claude")
+    scratch.agent("print('codex 1')\n", "codex")
+    scratch.agent("print('3')\n", "qwen")
+    said = {one["what"].split()[0]: one for one in findings(scratch)["agents"]}
+    assert said["claude"]["health"] == "note" and "not signed in" in said["claude"]["what"]
+    assert said["codex"]["health"] == "ok" and "signed in" in said["codex"]["what"]
+    assert "spool harness check qwen" in said["qwen"]["what"]
+
+
+def test_without_an_agent_there_is_a_problem(scratch: Scratch) -> None:
+    done = scratch.spool("doctor", env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 1
+    assert "no agent is installed" in done.stdout
+
+
+def test_a_run_that_was_killed_leaves_locks_and_a_run_without_an_end(scratch: Scratch) -> None:
+    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    process = scratch.start("run", CHANGE, "--harness", "scripted")
+    log = scratch.run_state / "logs" / "0001.out"
+    wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    found = findings(scratch)
+    assert found["locks"] and all(one["mend"] for one in found["locks"])
+    assert any("died in iteration 1" in one["what"] for one in found["runs"])
+    assert any(one["mend"] == "register their end" for one in found["runs"])
+    before = sorted(path for path in scratch.root.rglob("*") if path.is_file())
+    mended = findings(scratch, "--fix")
+    assert all(one["mended"] for one in mended["locks"])
+    assert sorted(path for path in scratch.root.rglob("*") if path.is_file()) == before
+    again = findings(scratch)
+    assert "locks" not in again
+    assert not any(one["mend"] for one in again["runs"])
+
+
+def test_damaged_state_is_renamed_and_a_missing_guard_is_written(scratch: Scratch) -> None:
+    scratch.script([{"promise": "COMPLETE"}])
+    scratch.ralph("Do it", "--harness", "scripted")
+    (scratch.state / "state.json").write_text("{")
+    guard = scratch.root / ".spool/.state/.gitignore"
+    guard.unlink()
+    done = scratch.spool("doctor")
+    assert done.returncode == 1
+    assert "--fix would: rename it" in done.stdout and "has no .gitignore" in done.stdout
+    assert (scratch.state / "state.json").read_text() == "{"
+    fixed = findings(scratch, "--fix")["state"]
+    assert [one["mended"] for one in fixed] == [True, True]
+    assert (scratch.state / "state.json.unreadable-1").read_text() == "{"
+    assert guard.read_text() == "*\n"
+
+
+def test_a_process_of_a_run_that_ended_is_named_and_left_alone(scratch: Scratch) -> None:
+    scratch.script([{"promise": "COMPLETE"}])
+    scratch.ralph("Do it", "--harness", "scripted")
+    run_id = scratch.load_state()["run_id"]
+    process = subprocess.Popen(["sleep", "60"], env={**os.environ, "SPOOL_RUN_ID": run_id})
+    try:
+        said = [one["what"] for one in findings(scratch, "--fix")["runs"]]
+        assert any(f"process {process.pid} " in what for what in said)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_settings_that_cannot_be_read_or_are_not_trusted(scratch: Scratch) -> None:
+    config = scratch.root / ".spool/config.toml"
+    config.write_text("allow_all = true\n")
+    assert findings(scratch)["settings"][0]["what"] == "not trusted: allow_all"
+    config.write_text("nonsense = 1\n")
+    assert "nonsense" in findings(scratch)["settings"][0]["what"]
+
+
+def test_outside_of_git_and_on_a_narrow_terminal(scratch: Scratch) -> None:
+    folder = scratch.home / "plain"
+    folder.mkdir()
+    assert any("not in a git repository" in one["what"] for one in findings(scratch, cwd=folder)["git"])
+    narrow = scratch.spool("doctor", env={"COLUMNS": "60"}).stdout
+    paths = [line for line in narrow.splitlines() if len(line) > 60]
+    assert paths == []
+    with terminal(scratch, width=60, NO_COLOR="1") as shown:
+        shown.spool("doctor")
+        shown.until_shown("problem")

@@ -1,0 +1,187 @@
+"""One journal through every face: terminal, status, screen, report and telemetry show the same figures."""
+
+import html.parser
+import io
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from spool.app.diffs import Diff
+from spool.app.loops import loop_at
+from spool.app.reporting import Report, account_loop
+from spool.domain.account.values import Account
+from spool.domain.events import Event, RunEnded
+from spool.domain.loop import Door
+from spool.domain.progress import LoopProgress
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec
+from spool.domain.verdict import Status
+from spool.host.state.journal import JournalReader
+from spool.tui.screens.result import ResultScreen
+from spool.views import words
+from spool.views.lines import PlainView
+from spool.views.receipt import receipt_lines
+from spool.views.report.html import html as html_report
+from spool.views.report.markdown import markdown
+from spool.views.report.terminal import page
+from tests.night import run_night, set_up_night
+from tests.support import CHANGE, Scratch, make_scratch
+from tests.tui.support import make_app, opened, text_of, until
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
+    scratch = make_scratch(tmp_path_factory.mktemp("account"))
+    set_up_night(scratch)
+    assert run_night(scratch).returncode == 1
+    yield scratch
+
+
+@pytest.fixture
+def events(night: Scratch) -> list[Event]:
+    return list(JournalReader(night.run_state / "journal.jsonl").read())
+
+
+@pytest.fixture
+def report(night: Scratch) -> Report:
+    loop = loop_at(night.root, Door.RUN, CHANGE)
+    assert loop is not None
+    return Report(made_at=loop.updated_at, since=None, loops=(account_loop(loop),))
+
+
+@pytest.fixture
+def account(report: Report) -> Account:
+    return report.loops[0].account
+
+
+def shown(account: Account) -> list[str]:
+    """Return the figures that every report shows, as words."""
+    receipt = account.receipt
+    assert receipt.usage.tokens is not None
+    assert receipt.usage.cost_usd is not None
+    assert receipt.per_proved_story is not None
+    return [
+        words.duration(receipt.seconds),
+        f"agent {words.duration(receipt.agent_s)}",
+        f"gates {words.duration(receipt.gates_s)}",
+        f"waits {words.duration(receipt.waits_s)}",
+        words.tokens(receipt.usage.tokens),
+        f"${receipt.usage.cost_usd:.2f}",
+        f"${receipt.per_proved_story.cost_usd:.2f}",
+        *(name[:10] for name in account.commits),
+        *(one.name for one in account.discarded),
+    ]
+
+
+def story_figures(account: Account) -> list[tuple[str, ...]]:
+    """Return the figures of each story that began."""
+    return [
+        (
+            str(story.attempts),
+            words.duration(story.seconds),
+            words.tokens(story.usage.tokens or 0),
+            f"${story.usage.cost_usd:.2f}",
+        )
+        for story in account.stories
+        if story.attempts
+    ]
+
+
+def test_the_account_is_what_the_runner_saved(account: Account, events: list[Event], night: Scratch) -> None:
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert account.receipt == ended.receipt
+    assert account.status is Status.STUCK
+    saved = json.loads(night.run("--status", "--json").stdout)
+    assert saved["receipt"]["usage"]["cost_usd"] == account.receipt.usage.cost_usd
+    assert saved["state"]["iteration"] == len(account.attempts)
+    assert [record["duration_s"] for record in saved["recent"]] == [one.seconds for one in account.attempts]
+
+
+def test_the_terminal(account: Account, events: list[Event]) -> None:
+    printed = io.StringIO()
+    view = PlainView(stream=True, verbose=False, out=printed)
+    for event in events:
+        view.see(event)
+    block = printed.getvalue().rpartition("\n\n")[2]
+    assert [figure for figure in shown(account) if figure not in block] == []
+    assert all(line in block for line in receipt_lines(account.receipt))
+
+
+def test_the_report_in_every_format(account: Account, report: Report) -> None:
+    class Text(html.parser.HTMLParser):
+        text = ""
+
+        def handle_data(self, data: str) -> None:
+            self.text += f"{data} "
+
+    read = Text()
+    read.feed("".join(html_report(report, lambda _: dict[str, Diff]())))
+    pages = (
+        "\n".join(line for line, _, _ in page(report, 120)),
+        markdown(report).replace("\\", ""),
+        read.text,
+    )
+    for text in pages:
+        assert [figure for figure in shown(account) if figure not in text] == []
+        for figures in story_figures(account):  # in this order, with words and the time of gates in between
+            assert re.search(r"\b[^\n]{0,80}?".join(map(re.escape, figures)), " ".join(text.split()))
+
+
+async def test_the_screen(
+    account: Account, events: list[Event], night: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress = LoopProgress(CHANGE)
+    for event in events:
+        progress.fold(event)
+    app = make_app(night, monkeypatch)
+    async with opened(app, (120, 40)) as pilot:
+        await app.push_screen(ResultScreen(progress, lambda: True))
+        await until(pilot, lambda: "Subtract" in text_of(app))
+        rows = [line.split() for line in text_of(app).splitlines()]
+    total = next(" ".join(row) for row in rows if "stuck" in row)
+    usage = account.receipt.usage
+    assert f"{words.tokens(usage.tokens or 0)} tokens · ${usage.cost_usd:.2f}" in total
+    assert f"2 of {len(progress.shown)} stories" in total
+    assert f"{sum(story.attempts for story in account.stories)} attempts" in total
+    table = {row[1]: row for row in rows if row[:1] in (["✓"], ["!"])}
+    for story, figures in zip(account.stories, story_figures(account), strict=False):
+        assert table[story.id][-5:-1] == list(figures)
+
+
+def test_telemetry(account: Account, events: list[Event], night: Scratch) -> None:
+    pytest.importorskip("opentelemetry.sdk")
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from spool.app.telemetry.metrics import Metrics
+    from spool.app.telemetry.spans import Spans
+
+    spec = LoopSpec(run_id="r", door=Door.RUN, change=CHANGE, root=str(night.root), settings=Settings())
+    kept, reader, tracing = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
+    tracing.add_span_processor(SimpleSpanProcessor(kept))
+    spans = Spans(tracing.get_tracer("test"), spec, None, content=False)
+    metrics = Metrics(MeterProvider([reader]).get_meter("test"), spec)
+    for event in events:
+        spans.see(event)
+        metrics.see(event)
+    exported = json.loads(reader.get_metrics_data().to_json())  # type: ignore[union-attr]
+    found = exported["resource_metrics"][0]["scope_metrics"][0]["metrics"]
+    points = {metric["name"]: metric["data"]["data_points"] for metric in found}
+    usage = account.receipt.usage
+    assert sum(point["sum"] for point in points["gen_ai.client.token.usage"]) == usage.tokens
+    assert points["spool.cost"][0]["value"] == pytest.approx(usage.cost_usd)
+    assert points["spool.stories.proved"][0]["value"] == sum(story.proved for story in account.receipt.stories)
+    assert points["spool.claims.refused"][0]["value"] == account.refused_claims
+    assert points["spool.promises.refused"][0]["value"] == account.refused_promises
+    seconds = sum(point["sum"] for point in points["gen_ai.client.operation.duration"])
+    assert seconds == pytest.approx(account.receipt.agent_s)
+    agents = [span for span in kept.get_finished_spans() if span.name.startswith("invoke_agent")]
+    assert [(span.attributes or {})["spool.outcome"] for span in agents] == [one.outcome for one in account.attempts]
+    reverts = [span for span in kept.get_finished_spans() if span.name == "revert"]
+    assert [(span.attributes or {})["spool.discarded"] for span in reverts] == [one.name for one in account.discarded]

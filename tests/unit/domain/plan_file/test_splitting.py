@@ -1,0 +1,57 @@
+"""A text becomes a proposal and tasks."""
+
+from spool.domain.plan_file.splitting import split_plan
+from spool.domain.story import parse_stories
+
+TEXT = """\
+# Login
+
+People must log in.
+
+## Background
+
+- Nobody is known yet.
+
+## Form
+
+Some prose.
+
+1. Write the
+   form
+   - with a password
+       - and a label
+2. Test it
+
+## Session
+
+- [x] keep it
+"""
+
+
+def test_prose_is_the_proposal_and_lists_are_the_tasks() -> None:
+    proposal, tasks = split_plan(TEXT.replace("## Session\n\n- [x] keep it\n", ""), "unused")
+    assert proposal == (
+        "# Login\n\nPeople must log in.\n\n## Background\n\n- Nobody is known yet.\n\n## Form\n\nSome prose.\n"
+    )
+    assert tasks == (
+        "## 1. Form\n\n- [ ] 1.1 Write the form\n  - with a password\n      - and a label\n- [ ] 1.2 Test it\n"
+    )
+
+
+def test_done_tasks_stay_done_and_empty_headings_go() -> None:
+    proposal, tasks = split_plan(TEXT, "unused")
+    assert "## Session" not in proposal
+    [story] = parse_stories(tasks).stories
+    assert (story.title, story.complete) == ("Session", True)
+
+
+def test_a_text_without_a_title_gets_one_and_one_without_a_list_has_no_tasks() -> None:
+    assert split_plan("Just an idea.\n", "An idea") == ("# An idea\n\nJust an idea.\n", "")
+
+
+def test_numbers_are_given_anew() -> None:
+    _, tasks = split_plan("## 3. Form\n- [ ] 3.1 write\n- [ ] 3.2 test\n## 7) Login\n- [ ] check\n", "x")
+    assert [(story.id, story.title, story.tasks[0].text) for story in parse_stories(tasks).stories] == [
+        ("1", "Form", "write"),
+        ("2", "Login", "check"),
+    ]

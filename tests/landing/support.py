@@ -120,7 +120,7 @@ class Field:
         """Return what a landing must not leave behind."""
         refs = self.git("for-each-ref", "--format=%(refname)", "refs/spool/landing/").splitlines()
         clones = [str(path) for path in self.scratch.home.rglob(".landing-*")]
-        locks = [str(path) for path in (self.root / ".git").glob("index.*")]
+        locks = [str(path) for path in (self.root / ".git").glob("*index.*")]
         moves = [str(path) for path in self.scratch.home.rglob("move.json")]
         return [*refs, *clones, *locks, *moves]
 

@@ -230,7 +230,7 @@ class _Landing:
         """Return the move to make; raise TreeInTheWay if the target's tree could not follow."""
         tree = await self._target.tree()
         move = Move(
-            token=f"spool {secrets.token_hex(16)}",
+            token=f"spool-{secrets.token_hex(16)}",
             change=candidate.change,
             branch=candidate.branch,
             tip=candidate.tip,

@@ -46,6 +46,8 @@ class TargetTree:
         self._top, self._git_dir = Path(move.top), Path(move.git_dir)
         self._index, self._draft = self._git_dir / "index", self._git_dir / "index.spool"
         self._lock = self._git_dir / "index.lock"
+        self._named = self._git_dir / f"index.lock.{move.token}"
+        """The lock before it has its place."""
         self._timeout_s = timeout_s
         self._inherits = inherits
         self.begun = False
@@ -120,14 +122,13 @@ class TargetTree:
         """Make `index.lock` with the token in it, in one step; a killed Spool may have left it."""
         if self._holds_lock():
             return
-        named = self._git_dir / f"index.lock.{self._move.token}"
-        replace_file(named, self._move.token.encode())
+        replace_file(self._named, self._move.token.encode())
         try:
-            os.link(named, self._lock)
+            os.link(self._named, self._lock)
         except FileExistsError:
             raise TreeInTheWay(f"a git command is running in {self._top}: {self._lock} exists", hint=_BUSY) from None
         finally:
-            named.unlink()
+            self._named.unlink()
 
     def _holds_lock(self) -> bool:
         with suppress(OSError):
@@ -144,7 +145,8 @@ class TargetTree:
         sync_folder(self._git_dir)
 
     def _discard_draft(self) -> None:
-        for path in (self._draft, self._draft.with_name(f"{self._draft.name}.lock")):
+        torn = self._git_dir.glob(f".{self._named.name}.*.tmp")
+        for path in (self._draft, self._draft.with_name(f"{self._draft.name}.lock"), self._named, *torn):
             path.unlink(missing_ok=True)
 
     async def _require_room(self, entries: list[Entry]) -> None:

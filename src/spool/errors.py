@@ -35,6 +35,8 @@ class Hint(StrEnum):
     REMOVE_WORKSPACE = "remove_workspace"
     NAME_WORKSPACE = "name_workspace"
     NAME_DEPENDENCY = "name_dependency"
+    CLEAN_TREE = "clean_tree"
+    NAME_TARGET = "name_target"
 
 
 class SpoolError(Exception):

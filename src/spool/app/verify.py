@@ -15,7 +15,7 @@ from spool.app.loops import loop_at
 from spool.app.observers import Observer
 from spool.app.plan_files import plan_meant
 from spool.app.runner import new_run_id
-from spool.app.signals import listening
+from spool.app.supervised import supervised
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import Proof
 from spool.domain.gates.verification import Verification
@@ -24,7 +24,6 @@ from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
 from spool.engine.gatekeeper import Claim, Gatekeeper
 from spool.engine.ports import Emit
-from spool.engine.stop import Stop
 from spool.engine.task_book import TaskBook
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.agents.agent_host import AgentHost
@@ -40,7 +39,6 @@ from spool.host.state.lock import BY_HAND, Holder, held
 from spool.sources.project import Project, find_project, project_at
 
 _Result = TypeVar("_Result")
-_TICK_S = 0.5
 _CHANGES = ("tasks", "openspec")
 """Built-in gates that look at a change."""
 
@@ -121,22 +119,12 @@ async def _opened(
     else:  # where a loop has its locks, if there can be one
         locks = (root / STATE if (root / STATE).parent.is_dir() else memory.folder) / "locks"
     with held(locks, [top], _holder(spec, top)):
-        host = AgentHost(supervision, directory=root, logs=root, environment={})
-        stop = Stop()
-        ticking = asyncio.create_task(_tick(watcher))
-        try:
-            with listening(stop, host, stdin=False, asked_by=lambda: ""):
-                ground = _Ground(spec=spec, repository=repository, host=host, emit=watcher.see, memory=memory)
-                return await stop.obeyed(work(ground))
-        finally:
-            ticking.cancel()
-            host.close()
-
-
-async def _tick(watcher: Observer) -> None:
-    while True:
-        watcher.tick()
-        await asyncio.sleep(_TICK_S)
+        return await supervised(
+            supervision,
+            watcher,
+            lambda host: work(_Ground(spec=spec, repository=repository, host=host, emit=watcher.see, memory=memory)),
+            directory=root,
+        )
 
 
 def _holder(spec: LoopSpec, top: Path) -> Holder:

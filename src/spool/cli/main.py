@@ -20,6 +20,7 @@ _COMMANDS = {
     "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
     "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, full screen."),
     "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
+    "land": ("spool.cli.land:land", "Rebase finished changes onto main, check the result, and move main."),
     "list": ("spool.cli.changes:list_changes", "List the active changes."),
     "show": ("spool.cli.changes:show", "Show a change: its proposal, its tasks and its loop."),
     "validate": ("spool.cli.changes:validate", "Say what an agent would stumble over in a change."),

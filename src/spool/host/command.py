@@ -38,9 +38,11 @@ async def run_command(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
+    inherits: Sequence[int] = (),
 ) -> Completed:
     """Run a command and return its result, whatever the exit code; end its group on timeout or cancellation.
 
+    It inherits the descriptors of `inherits`, and with them their locks.
     Its streams are files, not pipes: a daemon that a hook starts keeps a pipe open long after git exits.
     """
     with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
@@ -52,6 +54,7 @@ async def run_command(
             stdout=output,
             stderr=errors,
             start_new_session=True,
+            pass_fds=inherits,
         )
         try:
             async with asyncio.timeout(timeout_s):
@@ -73,10 +76,13 @@ async def checked(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
+    inherits: Sequence[int] = (),
 ) -> Completed:
     """Run a command; raise unless it succeeds."""
     try:
-        done = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin)
+        done = await run_command(
+            argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin, inherits=inherits
+        )
     except OSError as error:
         raise not_run(short_name(argv), error) from error
     return succeeded(short_name(argv), done)

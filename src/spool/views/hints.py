@@ -30,6 +30,8 @@ _WORDS = {
     Hint.REMOVE_WORKSPACE: "start anew from the branch: spool workspace remove, then run again",
     Hint.NAME_WORKSPACE: "name it by its path; spool workspace list shows it",
     Hint.NAME_DEPENDENCY: "name it as well, or run all open changes with --all",
+    Hint.CLEAN_TREE: "commit them, or put them aside with: git stash -u; then run spool land again",
+    Hint.NAME_TARGET: "name the branch: --onto BRANCH",
     Hint.CLAUDE_AS_ROOT: (
         'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '
         "(SPOOL_CLAUDE_AS_ROOT), to tell claude that this is one"

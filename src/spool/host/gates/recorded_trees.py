@@ -117,7 +117,7 @@ class RecordedTrees:
             if tree.paths:
                 await asyncio.to_thread(_remove, folder, tree.paths)
                 await copy_out(self._repository, tree.other, folder, *tree.paths, timeout_s=_CHECKOUT_S)
-            _share(self._repository.top, folder, share)
+            share_files(self._repository.top, folder, share)
             yield folder
 
     async def _clone(self, folder: Path) -> None:
@@ -156,10 +156,13 @@ def _remove(folder: Path, paths: Sequence[str]) -> None:
             place.unlink(missing_ok=True)
 
 
-def _share(top: Path, folder: Path, names: Sequence[str]) -> None:
-    """Link what the checkout borrows."""
+def share_files(top: Path, folder: Path, names: Sequence[str]) -> list[str]:
+    """Link what a checkout borrows from a working tree, never through a link; return the names."""
+    shared = []
     for name in names:
         theirs, ours = top / name, folder / name
-        if theirs.exists() and not os.path.lexists(ours):
+        if theirs.exists() and not os.path.lexists(ours) and ours.parent.resolve().is_relative_to(folder.resolve()):
             ours.parent.mkdir(parents=True, exist_ok=True)
             ours.symlink_to(theirs)
+            shared.append(name)
+    return shared

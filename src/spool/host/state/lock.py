@@ -24,6 +24,8 @@ from spool.nofollow import make_folder, open_file
 
 BY_HAND = "verify"
 """The door of a holder that runs gates without a loop."""
+LANDING = "land"
+"""The door of a holder that moves the tree to what has landed."""
 _ATTEMPTS, _PAUSE_S = 300, 0.01
 
 
@@ -92,7 +94,7 @@ def _take(descriptor: int) -> None:
 
 
 def _what(holder: Holder) -> str:
-    return "a check by hand" if holder.door == BY_HAND else f"a loop on '{holder.change}'"
+    return {BY_HAND: "a check by hand", LANDING: "a landing"}.get(holder.door, f"a loop on '{holder.change}'")
 
 
 def _named(descriptor: int) -> Holder | None:

@@ -158,17 +158,7 @@ def remove_clone(home: Path) -> None:
 async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
     name = draft.parent.name.rpartition("-")[0]
     top = draft / f"{name}-{plan.change}"
-    make_folder(top)
-
-    async def git(*words: str) -> None:
-        await checked(["git", *QUIET, *words], directory=top, timeout_s=CLONE_S, env=_own_environment())
-
-    await git("init", "--quiet", "--template=", f"--object-format={repository.object_format}")
-    await git("symbolic-ref", "HEAD", f"refs/heads/{plan.branch}")
-    for key, value in (await _author(repository)).items():
-        await git("config", "--local", key, value)
-    await fetch_commits(repository.common_dir, top / ".git", commit=plan.base, ref=f"refs/heads/{plan.branch}")
-    await git("-c", "core.fsync=all", "reset", "--quiet", "--hard")
+    await fill_clone(top, repository, branch=plan.branch, commit=plan.base)
     for folder in plan.folders:
         bring_along(Path(folder), top, newer=True)
     return Clone(
@@ -183,11 +173,26 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
     )
 
 
+async def fill_clone(top: Path, repository: Repository, *, branch: str, commit: str) -> None:
+    """Make a clone that has one commit and its history, checked out on a branch."""
+    make_folder(top)
+
+    async def git(*words: str) -> None:
+        await checked(["git", *QUIET, *words], directory=top, timeout_s=CLONE_S, env=own_environment())
+
+    await git("init", "--quiet", "--template=", f"--object-format={repository.object_format}")
+    await git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    for key, value in (await _author(repository)).items():
+        await git("config", "--local", key, value)
+    await fetch_commits(repository.common_dir, top / ".git", commit=commit, ref=f"refs/heads/{branch}")
+    await git("-c", "core.fsync=all", "reset", "--quiet", "--hard")
+
+
 def _draft(folder: Path) -> Path:
     return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
 
-def _own_environment() -> dict[str, str]:
+def own_environment() -> dict[str, str]:
     """Return the environment of a git that uses no settings but the clone's: the filters of others are not run."""
     return git_environment(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 

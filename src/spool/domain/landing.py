@@ -1,0 +1,184 @@
+"""Decides which changes may land on a branch, in which order, and what is said of each. Pure, with a table test."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from spool.domain.batch import Member, in_order
+from spool.domain.gates.values import MOST_TESTS, GateResult, Proof, refusal
+from spool.domain.loop import SCHEMA, LoopSummary
+from spool.domain.verdict import Status
+
+MOST_TRIES = 5
+"""How often a change is rebased and checked again because the target moved meanwhile."""
+VERIFIED = (Proof.PROVED, Proof.UNBROKEN)
+
+
+class Fate(StrEnum):
+    """What became of a change."""
+
+    LANDED = "landed"
+    ALREADY = "already there"
+    """The target has everything that the branch has."""
+    PLANNED = "would be tried"
+    """Nothing was tried, because only the plan was asked for."""
+    CONFLICT = "conflict"
+    RED = "red"
+    """A check refuses the result."""
+    HELD = "held"
+    """The target cannot be moved: its working tree is not clean, or it does not stay where it is."""
+    NOT_READY = "not ready"
+    """Nothing was tried: the change is not finished or not verified, or what it depends on has not landed."""
+    FAILED = "failed"
+    """Spool, or a command that it needs, failed."""
+    STOPPED = "stopped"
+
+
+RESULT = "refs/spool/landing/"
+"""The rebased commits of a change, until its landing has ended."""
+GOOD = (Fate.LANDED, Fate.ALREADY, Fate.PLANNED)
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last attempt to land a change."""
+
+    schema: int = SCHEMA
+    change: str
+    branch: str = ""
+    tip: str = ""
+    """The commit of the branch."""
+    onto: str
+    """The branch that was to be moved."""
+    fate: Fate
+    why: str = ""
+    base: str = ""
+    """Where the target was."""
+    commit: str = ""
+    """Where the target is since, if the change landed."""
+    files: tuple[str, ...] = ()
+    """Files that conflict, or that stand in the way."""
+    failing: tuple[str, ...] = ()
+    """Tests that refuse the result."""
+    gate: str = ""
+    """The check that refused it."""
+    log: str = ""
+    next: str = ""
+    """What a person can do."""
+    tries: int = 0
+    repairs: int = 0
+    """How often an agent was asked to repair it."""
+    seconds: float = 0.0
+    at: datetime
+
+    @property
+    def repairable(self) -> bool:
+        """Whether an agent may mend it."""
+        return self.fate in (Fate.CONFLICT, Fate.RED)
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """A target branch that moves from one commit to another, with the working tree that has it checked out.
+
+    It is on disk before anything moves.
+    """
+
+    schema: int = SCHEMA
+    token: str
+    """What the lock of the tree's index contains while Spool holds it."""
+    change: str
+    branch: str
+    tip: str
+    onto: str
+    old: str
+    new: str
+    top: str = ""
+    """The working tree; empty if the target is not checked out."""
+    git_dir: str = ""
+    """Its git directory."""
+
+    @property
+    def ref(self) -> str:
+        """The full name of the target."""
+        return f"refs/heads/{self.onto}"
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that may land."""
+
+    change: str
+    branch: str = ""
+    """Empty if there is none."""
+    tip: str = ""
+    loop: LoopSummary | None = None
+    """Its latest loop."""
+    depends_on: tuple[str, ...] = ()
+    """The changes that must land first."""
+    source: str = ""
+    """Where it is written: `.spool` or `openspec`; empty if it is not."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether its loop is done."""
+        return self.loop is not None and self.loop.status is Status.DONE
+
+
+class Train(msgspec.Struct, frozen=True, kw_only=True):
+    """The landings of one command."""
+
+    onto: str
+    target: str = ""
+    """Where the target is at the end."""
+    landings: tuple[Landing, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 if everything landed, 130 if a person stopped it, else 1."""
+        fates = {landing.fate for landing in self.landings}
+        return 130 if Fate.STOPPED in fates else 0 if fates <= set(GOOD) else 1
+
+
+def unready(candidate: Candidate, *, allow_unverified: bool) -> str:
+    """Return why a change may not land; empty if it may."""
+    if not candidate.branch:
+        return "it has no branch"
+    loop = candidate.loop
+    if loop is None:
+        return "" if allow_unverified else "no loop has worked on it, so nothing has verified it"
+    if not candidate.finished:
+        return f"its loop is {loop.status}"
+    proof = loop.memory.proof or Proof.WORD
+    if proof in VERIFIED or allow_unverified:
+        return ""
+    return f"its loop ended with {proof}: nothing has verified it"
+
+
+def trained(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the changes in the order in which they land: each after what it depends on, else as given."""
+    known = {one.change: one for one in candidates}
+    members = [
+        Member(change=one.change, depends_on=tuple(need for need in one.depends_on if need in known))
+        for one in candidates
+    ]
+    return [known[member.change] for member in in_order(members)]
+
+
+def missing_dependency(candidate: Candidate, fates: Mapping[str, Fate], unlanded: Iterable[str]) -> str:
+    """Return why a change must wait for another; empty if it need not.
+
+    `unlanded` are the changes with a branch that the target does not have.
+    """
+    waiting = set(unlanded)
+    for need in candidate.depends_on:
+        if need in fates and fates[need] not in GOOD:
+            return f"it depends on {need}, which did not land"
+        if need not in fates and need in waiting:
+            return f"it depends on {need}, which has not landed"
+    return ""
+
+
+def failing_tests(gates: tuple[GateResult, ...]) -> tuple[str, ...]:
+    """Return the tests for which a result is refused."""
+    refused = refusal(gates)
+    return (*refused.failing, *refused.vanished, *refused.skipped)[:MOST_TESTS] if refused else ()

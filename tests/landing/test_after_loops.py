@@ -1,0 +1,114 @@
+"""Changes that real loops have finished: in a clone, in a sandbox; and what is archived as it lands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.landing.support import Field, make_field, part
+from tests.support import CHANGE
+
+DONE = "## 1. Loop\n\n- [x] 1.1 Write the loop\n- [x] 1.2 Test the loop\n"
+CHECK = "sh check.sh"
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Field:
+    made = make_field(tmp_path)
+    made.commit({"check.sh": "test -e work.txt && test ! -e bad.txt\n"}, "a check")
+    made.scratch.script(
+        [
+            {"write": "work.txt", "text": "done\n"},
+            {"write": f".spool/changes/{CHANGE}/tasks.md", "text": DONE},
+            {"say": "<promise>COMPLETE</promise>"},
+        ]
+    )
+    return made
+
+
+def run(field: Field, *words: str) -> None:
+    done = field.scratch.run("--verify", CHECK, "--in", "clone", *words, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_loop_in_a_clone_lands_with_the_checks_it_was_verified_by(field: Field) -> None:
+    run(field)
+    assert not (field.root / "work.txt").exists()
+    done = field.scratch.spool("land", "--json", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (landing,) = json.loads(done.stdout)["landings"]
+    assert (landing["change"], landing["fate"]) == (CHANGE, "landed")
+    assert (field.root / "work.txt").read_text() == "done\n"
+    assert "[x] 1.1" in (field.scratch.change / "tasks.md").read_text()
+    assert field.status() == ""
+
+
+def test_the_same_checks_refuse_the_result(field: Field) -> None:
+    run(field)
+    field.commit({"bad.txt": "a person's commit\n"}, "a person's commit")
+    done = field.scratch.spool("land", timeout=120)
+    assert done.returncode == 1
+    assert f"{CHANGE}: red: {CHECK}: exited with code 1" in done.stdout
+    assert not (field.root / "work.txt").exists()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_a_sandboxed_change_is_checked_in_a_sandbox(field: Field) -> None:
+    secret = field.scratch.home / "secret"
+    secret.write_text("secret\n")
+    field.commit({"check.sh": f"test -e work.txt && test ! -e {secret}\n"}, "a check that sees no home")
+    done = field.scratch.run(
+        "--verify",
+        CHECK,
+        "--sandbox",
+        "--net",
+        "off",
+        "--sandbox-read",
+        str(field.scratch.home / "script.json"),
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    landed = field.scratch.spool("land", timeout=120)
+    assert landed.returncode == 0, landed.stdout + landed.stderr
+    assert (field.root / "work.txt").exists()
+
+
+def test_archive_is_part_of_the_move(field: Field) -> None:
+    run(field)
+    done = field.scratch.spool("land", "--archive", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert field.git("log", "-1", "--format=%s") == f"Archive {CHANGE}"
+    (archived,) = (field.root / ".spool" / "changes" / "archive").iterdir()
+    assert archived.name.endswith(f"-{CHANGE}")
+    assert "[x] 1.1" in (archived / "tasks.md").read_text()
+    assert not field.scratch.change.exists()
+    assert field.status() == ""
+
+
+def test_openspec_archives_its_own_changes(field: Field) -> None:
+    field.commit({"openspec/changes/add-x/proposal.md": "# X\n", "work.txt": "x\n"}, "an OpenSpec change")
+    program = field.scratch.bin / "openspec"
+    program.write_text(
+        '#!/bin/sh\n[ "$1 $2 $3" = "archive add-x --yes" ] || exit 1\n'
+        "mkdir -p openspec/changes/archive && mv openspec/changes/add-x openspec/changes/archive/2026-01-01-add-x\n"
+    )
+    program.chmod(0o755)
+    field.change("add-x", part("x"))
+    done = field.scratch.spool("land", "add-x", "--archive", "--verify", CHECK, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (field.root / "openspec" / "changes" / "archive" / "2026-01-01-add-x" / "proposal.md").exists()
+    assert not (field.root / "openspec" / "changes" / "add-x").exists()
+
+
+def test_untracked_files_of_the_change_hold_it_back(field: Field) -> None:
+    field.git("rm", "--quiet", "-r", "--cached", ".spool/changes")
+    field.git("commit", "--quiet", "--message", "the change is not committed")
+    run(field)
+    done = field.scratch.spool("land", timeout=120)
+    assert done.returncode == 1
+    assert "stand in the way" in done.stdout
+    assert f".spool/changes/{CHANGE}/tasks.md" in done.stdout
+    assert "[ ] 1.1" in (field.scratch.change / "tasks.md").read_text()

@@ -343,3 +343,13 @@ def test_a_clone_whose_repository_is_gone_is_removed_by_its_path(scratch: Scratc
     assert "is gone" in refused.stderr
     assert scratch.spool("workspace", "remove", top, "--yes", cwd=other).returncode == 0
     assert not Path(top).exists()
+
+
+@pytest.mark.parametrize("where", [(), ("--in", "clone"), ("--commit-stories",)])
+def test_a_project_that_ignores_the_state_by_itself_is_committed(scratch: Scratch, where: tuple[str, ...]) -> None:
+    (scratch.root / ".gitignore").write_text(".spool/.state/\n")
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "ignore")
+    scratch.script(DONE)
+    done = scratch.run(*where)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -67,15 +67,8 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next: str = ""
     """What a person can do."""
     tries: int = 0
-    repairs: int = 0
-    """How often an agent was asked to repair it."""
     seconds: float = 0.0
     at: datetime
-
-    @property
-    def repairable(self) -> bool:
-        """Whether an agent may mend it."""
-        return self.fate in (Fate.CONFLICT, Fate.RED)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

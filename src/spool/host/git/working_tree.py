@@ -120,8 +120,8 @@ class GitWorktree:
         for name in _UNFINISHED:
             if (self._repository.git_dir / name).exists():
                 raise CommandFailed(f"not committed: a git operation is in progress ({name})")
-        left = [f":(exclude,top,literal){name}" for name in leaving]
-        await self._as_user("add", "--all", "--", ".", ":(exclude,top).spool/.state", *left)
+        left = [f":(exclude,top,literal){name}" for name in (*await self._own_state(), *leaving)]
+        await self._as_user("add", "--all", "--", ".", *left)
         if not await self._staged():
             return None
         try:
@@ -132,6 +132,12 @@ class GitWorktree:
             raise HookRefused(str(error), said=capped(error.said, _HOOK_WORDS)) from None
         head = await ask_git(self._repository, "rev-parse", "HEAD", timeout_s=self._timeout_s)
         return head.text
+
+    async def _own_state(self) -> tuple[str, ...]:
+        """Return the folder of Spool's state if `git add` would take it; an ignored one must not be named to it."""
+        words = ("check-ignore", "--quiet", "--", ".spool/.state/any")
+        ignored = await run_git(self._repository, *words, timeout_s=self._timeout_s)
+        return () if ignored.exit_code == 0 else (".spool/.state",)
 
     async def _has_hook(self) -> bool:
         """Whether a hook can have refused a commit."""

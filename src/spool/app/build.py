@@ -12,9 +12,9 @@ from spool.domain.loop import Door
 from spool.domain.prices import price_of
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
+from spool.engine.agency import Agency
 from spool.engine.gatekeeper import Gatekeeper
 from spool.engine.iteration import Patience
-from spool.engine.loop import Agency
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness

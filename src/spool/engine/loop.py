@@ -7,7 +7,6 @@ and this module acts on the verdict. Work on the tree is saved as due before it 
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
@@ -16,7 +15,6 @@ import msgspec
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
-from spool.domain.prices import Price
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
 from spool.domain.verdict import (
     Continue,
@@ -35,11 +33,12 @@ from spool.domain.verdict import (
     with_failed_commits,
 )
 from spool.engine.account import Account
+from spool.engine.agency import Agency
 from spool.engine.examination import Examiner, ended_by
 from spool.engine.gatekeeper import Gatekeeper
-from spool.engine.iteration import IterationRequest, Patience, iterate
+from spool.engine.iteration import IterationRequest, iterate
 from spool.engine.plan import Place, Plan, after_failed_commit
-from spool.engine.ports import Harness, Ports
+from spool.engine.ports import Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
 from spool.engine.waits import Waits
@@ -48,25 +47,6 @@ from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
 _Result = TypeVar("_Result")
 _RECORD_S = 3.0
 """Seconds to record the tree at the end of a run, within the time that a stop may take."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agency:
-    """The agent of a loop and its options."""
-
-    harness: Harness
-    directory: str
-    patience: Patience
-    model: str | None = None
-    allow_all: bool = False
-    in_sandbox: bool = False
-    auto_commit: bool = False
-    resume: bool = False
-    """Whether the agent continues its conversation instead of starting a new one."""
-    session: str = ""
-    """The conversation of an earlier run."""
-    price: Price | None = None
-    """The price of the model, for an agent that reports no cost."""
 
 
 class Loop:

@@ -8,8 +8,9 @@ from spool.domain.events import Event
 from spool.domain.loop import Runner
 from spool.domain.state import IterationRecord, LoopState, continued, unfinished
 from spool.domain.verdict import Finish
+from spool.engine.agency import Agency
 from spool.engine.iteration import Patience
-from spool.engine.loop import Agency, Loop
+from spool.engine.loop import Loop
 from spool.engine.plan import Plan
 from spool.engine.ports import Deliver, Expenses, Ports, RateLimits, Worktree, delivered_already
 from spool.engine.stop import Stop

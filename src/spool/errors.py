@@ -23,6 +23,7 @@ class Hint(StrEnum):
     PRICES = "prices"
     LIMIT_TIME = "limit_time"
     GATES = "gates"
+    OPEN_BOX = "open_box"
     SANDBOX = "sandbox"
     SAME_FENCE = "same_fence"
     ADD_GATE = "add_gate"

@@ -315,3 +315,15 @@ def test_a_refused_story_is_not_done_because_its_boxes_are_ticked(checked: Scrat
     again = checked.run("--verify", GATE, "--max-retries", "0", timeout=120)
     assert again.returncode == 1, again.stdout
     assert "all stories are complete" not in again.stdout
+
+
+def test_a_fresh_start_on_ticked_boxes_is_not_done_while_a_check_is_red(scratch: Scratch) -> None:
+    (scratch.change / "tasks.md").write_text("## 1. Loop\n\n- [x] 1.1 Write the loop\n")
+    scratch.git("commit", "--quiet", "--all", "--message", "ticked")
+    scratch.script([{"promise": "COMPLETE"}])
+    done = scratch.run("--verify", "test -e made.txt", "--fresh")
+    assert done.returncode == 4, done.stdout
+    assert "no box is open, but a check is red: `test -e made.txt`" in done.stdout
+    assert "spool verify" in done.stderr
+    (scratch.root / "made.txt").write_text("by hand\n")
+    assert scratch.run("--verify", "test -e made.txt", "--fresh").returncode == 0

@@ -94,6 +94,8 @@ def test_plain_items_are_left_alone_and_spool_keeps_what_is_done(empty: Scratch)
     empty.script([COMPLETE])
     again = events(empty, "run", "PLAN.md", "--fresh")
     assert [event["title"] for event in again if event["type"] == "StoryDone"] == ["Form", "Session"]
+    report = empty.spool("report", "PLAN.md").stdout
+    assert "failed" not in report, report
 
 
 def test_a_reverted_story_of_plain_items_is_not_done(empty: Scratch) -> None:

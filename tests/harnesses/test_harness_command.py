@@ -71,3 +71,13 @@ def test_check(tmp_path: Path, run: Run, code: int, words: str) -> None:
         done = rig.scratch.spool("harness", "check", "claude", "--model", "test-model")
         assert words in done.stdout, rig.story(done)
         assert done.returncode == code
+
+
+def test_an_agent_of_the_persons_own_is_not_asked_for_its_version(scratch: Scratch) -> None:
+    ran = scratch.home / "ran"
+    config = scratch.home / ".config" / "spool" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"[harnesses.mine]\nargv = ['touch', '{ran}']\n")
+    assert "mine" in scratch.spool("harness", "list").stdout
+    assert not ran.exists()
+    assert "touch" not in scratch.spool("harness", "list").stdout.partition("mine")[2].partition("\n")[0]

@@ -137,11 +137,13 @@ def try_agent(name: str, settings: Settings) -> Trial | None:
 def _row(name: str, settings: Settings, *, trusted: bool) -> AgentRow:
     traits = registry.find(name, settings.harnesses).traits
     path = shutil.which(traits.program)
+    # A command of the person's own may take any word for work to do.
+    has_version = traits.reads_prompt and "argv" not in settings.harnesses.get(name, {})
     return AgentRow(
         name=name,
         installed=path is not None,
         path=path,
-        version=version_of(traits) if path and traits.reads_prompt and trusted else "",
+        version=version_of(traits) if path and has_version and trusted else "",
         trusted=trusted,
         **carried(traits, AgentRow),
     )

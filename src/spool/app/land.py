@@ -48,6 +48,7 @@ from spool.host.state.landings import Landings
 
 _Result = TypeVar("_Result")
 _DEFAULTS = ("main", "master")
+_UNCHECKED = "no check is configured, so nothing would verify what lands"
 
 
 class LandRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +127,7 @@ class _Landing:
         self._require_sense(chosen)
         for candidate in trained(chosen):
             why = unready(candidate, allow_unverified=self.request.allow_unverified)
-            why = why or missing_dependency(candidate, self._fates, unlanded)
+            why = why or self._unchecked(candidate) or missing_dependency(candidate, self._fates, unlanded)
             self._end(self._refused(candidate, why) if why else self._landed(candidate))
             if self._fates[candidate.change] is Fate.STOPPED:
                 break
@@ -153,9 +154,13 @@ class _Landing:
         for candidate in chosen:
             if self.request.archive:
                 require_archiver(candidate.source)
-            spec = spec_for(candidate, self.request.root, self.request.settings)
-            if not spec.gates and not self.request.allow_unverified:
-                raise UsageError("no check is configured, so nothing would verify what lands", hint=Hint.ADD_GATE)
+        if chosen and all(map(self._unchecked, chosen)):
+            raise UsageError(_UNCHECKED, hint=Hint.ADD_GATE)
+
+    def _unchecked(self, candidate: Candidate) -> str:
+        """Return why a change cannot land if no check would verify it."""
+        gates = spec_for(candidate, self.request.root, self.request.settings).gates
+        return "" if gates or self.request.allow_unverified else _UNCHECKED
 
     def _landed(self, candidate: Candidate) -> Landing:
         """Land one change; try again while the target moves."""

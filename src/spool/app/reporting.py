@@ -9,6 +9,7 @@ import msgspec
 
 from spool.app.diffs import Diff, diff_of_story
 from spool.app.loops import find_loop, known, latest_loop, loop_at
+from spool.app.plan_files import with_noted
 from spool.app.reach import Reach, loop_branch
 from spool.app.settings import resolve_settings
 from spool.domain.account.values import Account, account_of
@@ -74,7 +75,8 @@ def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: st
                     progress.fold(event)
     if loop.door is Door.RUN:
         with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
-            progress.know(parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or ""))
+            read = parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or "")
+            progress.know(with_noted(Path(loop.root), loop.change, read))
     if not loop.running:
         progress.close(loop.ended_at if progress.ended is None else None)
     return Reported(

@@ -167,6 +167,11 @@ class Gatekeeper:
         found = [name for _, run in runs if run and run.results for name in sorted(ids(run.results.failing))]
         return (*found, *(f"`{gate.run}`" for gate, run in runs if run and not run.green and not run.results))
 
+    def red_at(self, base: str) -> str:
+        """Return the commands that are not green at the baseline; empty if all are, or none was run."""
+        runs = [(gate, self._baselines.get((gate.name, base))) for gate in self._gates]
+        return ", ".join(f"`{gate.run}`" for gate, run in runs if run is not None and not run.green)
+
     def brief(self, base: str) -> str:
         """Return what the prompt says about the checks; empty if there are none."""
         return brief([gate.run for gate in self._gates], self._red_before(base)) if self._gates else ""

@@ -20,6 +20,7 @@ _WORDS = {
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
     Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
     Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
+    Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand and run: spool verify",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.NAME_CHANGE: "name the change as an argument",

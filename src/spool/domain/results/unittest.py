@@ -9,7 +9,8 @@ import re
 from spool.domain.results.model import Results, Status, Tally, excerpt, merge
 from spool.domain.results.reader import Reader
 
-_RAN = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)\b.*$", re.MULTILINE)
+_RAN = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)\b(.*)$", re.MULTILINE)
+_RED = re.compile(r"(?:\(|, )(?:failures|errors)=(\d{1,9})")
 _MARK = re.compile(r"^Ran \d+ tests? in [\d.]+s$", re.MULTILINE)
 _TEST = re.compile(r"^ *(?P<method>\w+) \((?P<place>[\w.<>]+)\)(?: [\[(].*[\])])?(?: \.\.\. (?P<rest>.*))?$")
 _STATUS = re.compile(r"(?P<word>ok|FAIL|ERROR|skipped (?P<why>['\"].*['\"])|expected failure|unexpected success)$")
@@ -61,24 +62,30 @@ def read_log(text: str) -> Results | None:
     found = []
     start = 0
     for end in _RAN.finditer(text):
-        found.append(_read(text[start : end.start()], int(end[1][:9])))
+        red = sum(int(count) for count in _RED.findall(end[2]))
+        found.append(_read(text[start : end.start()], int(end[1][:9]), red))
         start = end.end()
-    rest = _read(text[start:], None)
+    rest = _read(text[start:], None, 0)
     return merge([*found, rest] if rest.tests or not found else found)
 
 
-def _read(text: str, ran: int | None) -> Results:
+def _read(text: str, ran: int | None, red: int) -> Results:
+    """Read one run; `red` failures are announced at its end, and each has a section of its own."""
     seen = _Seen()
+    text = f"\n{text}"  # with -q, nothing stands before the first section
     listed, separator, _ = text.partition("\n" + "=" * 70 + "\n")
     for line in listed.split("\n"):
         seen.line(line)
-    for section in _SECTION.finditer(text[len(listed) :]) if separator else ():
+    names_all = bool(seen.tests)  # without -v, only those that fail have names, even if all do
+    sections = list(_SECTION.finditer(text[len(listed) :])) if separator else []
+    for section in sections:
         seen.failure(section[1], section[2] or "")
     tally = Tally()
     for name, (status, detail, expected) in seen.tests.items():
         tally.add(name, status, excerpt(detail, tail=True), expected_failure=expected)
     unnamed = max(0, (ran or 0) - len(seen.tests.keys() - seen.uncounted))
-    return tally.results("unittest", complete=ran is not None, names_all=not unnamed, unnamed=unnamed)
+    complete = ran is not None and len(sections) >= red
+    return tally.results("unittest", complete=complete, names_all=names_all and not unnamed, unnamed=unnamed)
 
 
 def _id(found: re.Match[str]) -> str:

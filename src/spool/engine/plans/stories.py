@@ -42,7 +42,7 @@ from spool.engine.gatekeeper import Claim
 from spool.engine.gates import Gate, StoryBoxes
 from spool.engine.plan import Findings, Judgement, Place, after_failed_commit
 from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
-from spool.errors import ChangeError, CommandError
+from spool.errors import ChangeError, CommandError, Hint
 
 
 class StoryPlan:
@@ -94,7 +94,7 @@ class StoryPlan:
         stories = self._known = self._world.book.honest(found)
         story = stories.find(memory.unaccepted) or stories.next
         if story is None:
-            return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
+            return self._nothing_left(memory)
         if memory.story is not None and memory.story.id != story.id:
             memory = _for_next_story(memory)
         state = StoryState(
@@ -108,6 +108,15 @@ class StoryPlan:
         self._announce(state)
         begun = story.id if self._world.keeper is not None else ""
         return msgspec.structs.replace(memory, story=state, unaccepted=begun)
+
+    def _nothing_left(self, memory: PlanState) -> Finish:
+        """Return the end: done, unless no gate has accepted any of this work, and one is red."""
+        red = self._world.keeper.red_at(memory.base) if self._world.keeper and memory.proof is None else ""
+        if red:
+            return Finish(
+                Status.STUCK, f"no box is open, but a check is red: {red}", ExitCode.STUCK, hint=Hint.OPEN_BOX
+            )
+        return Finish(Status.DONE, "all stories are complete", ExitCode.COMPLETE)
 
     async def _texts(self, stories: StoryList) -> str:
         """Return what the change says, before the first agent."""

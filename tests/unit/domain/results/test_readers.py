@@ -9,6 +9,7 @@ import pytest
 from spool.domain.results import readers
 from spool.domain.results.model import Results, Status
 from spool.domain.results.reader import Place
+from spool.domain.results.unittest import read_log as unittest_log
 from tests.unit.domain.results.recorded import FOLDER, log
 
 PLACE = Place(scratch="/scratch dir", reporters="/lib/spool/reporters")
@@ -170,3 +171,45 @@ def test_a_jest_file_that_does_not_run_fails_by_its_name() -> None:
     assert [(test.id, test.status.value, test.detail.strip()) for test in results.tests] == [
         ("src/a.test.ts", "failed", "SyntaxError")
     ]
+
+
+QUIET = """{line}
+FAIL: test_aaa (test_bank.Bank.test_aaa)
+{dash}
+Traceback (most recent call last):
+AssertionError: 1 != 2
+
+{line}
+FAIL: test_fee (test_bank.Bank.test_fee)
+{dash}
+Traceback (most recent call last):
+AssertionError: 3 != 4
+
+{dash}
+Ran {ran} tests in 0.001s
+
+FAILED (failures={failures})
+"""
+
+
+def quiet(ran: int, failures: int) -> str:
+    return QUIET.format(line="=" * 70, dash="-" * 70, ran=ran, failures=failures)
+
+
+def test_unittest_with_q_names_its_first_failure_too() -> None:
+    results = unittest_log(quiet(3, 2))
+    assert results is not None
+    assert sorted(test.id for test in results.failing) == ["test_bank.Bank.test_aaa", "test_bank.Bank.test_fee"]
+    assert results.complete
+
+
+def test_unittest_without_v_names_only_what_fails_even_if_all_do() -> None:
+    results = unittest_log(quiet(2, 2))
+    assert results is not None
+    assert not results.names_all
+
+
+def test_unittest_that_announces_more_failures_than_it_shows_is_not_complete() -> None:
+    results = unittest_log(quiet(5, 3))
+    assert results is not None
+    assert not results.complete

@@ -23,7 +23,7 @@ from tests.unit.domain.test_account import account
 def reported(found: Account) -> Report:
     from pathlib import Path
 
-    loop = msgspec.structs.replace(loop_in(Path("/work/shop")), project="/work/shop", worktree="/work/shop")
+    loop = msgspec.structs.replace(loop_in(Path("/srv/shop")), project="/srv/shop", worktree="/srv/shop")
     one = Reported(loop=loop, account=found, branch="change/add-auth", base_branch="main", again="spool run add-auth")
     return Report(made_at=START, since=None, loops=(one,))
 
@@ -41,7 +41,7 @@ def test_every_line_but_a_command_fits(width: int, end: object) -> None:
 
 def test_a_finished_loop_on_a_branch_lands_by_a_merge() -> None:
     shown = lines(account([*half_way(), *finished()]), 120)
-    assert shown[-2:] == ["Land with:", "  git -C /work/shop merge change/add-auth"]
+    assert shown[-2:] == ["Land with:", "  git -C /srv/shop merge change/add-auth"]
 
 
 def test_a_loop_that_only_just_started() -> None:
@@ -93,10 +93,10 @@ def test_long_diffs_are_cut_and_what_is_no_utf8_is_replaced() -> None:
 def test_work_in_a_workspace_is_reviewed_in_the_persons_own_repository(kind: Kind) -> None:
     report = reported(account([*half_way(), *stuck()]))
     workspace = Workspace(
-        kind=kind, path="/w/add-auth", repository="/work/shop/.git", branch="change/add-auth", base="0123456789abcdef"
+        kind=kind, path="/w/add-auth", repository="/srv/shop/.git", branch="change/add-auth", base="0123456789abcdef"
     )
     loop = msgspec.structs.replace(report.loops[0].loop, workspace=workspace, worktree="/w/add-auth")
     found = steps(msgspec.structs.replace(report.loops[0], loop=loop))
-    assert found[0].command == "git -C /work/shop log -p --reverse 0123456789ab..change/add-auth"
+    assert found[0].command == "git -C /srv/shop log -p --reverse 0123456789ab..change/add-auth"
     commands = [step.command for step in found]
     assert any("git -C /w/add-auth" in command for command in commands) is (kind is Kind.WORKTREE)

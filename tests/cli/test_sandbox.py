@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.fenced import needs_a_sandbox
 from tests.support import CHANGE, Scratch, Steps
 from tests.worktrees import Fleet
 
 BRANCH = f"change/{CHANGE}"
 DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = needs_a_sandbox
 
 
 def sandboxed(scratch: Scratch, *words: str, **how: Any) -> Any:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.fenced import needs_a_sandbox
 from tests.harnesses.rig import Rig
 from tests.harnesses.script import COMPLETE, Run, Say, Shell, work
 from tests.harnesses.setups import agents_path
 from tests.support import CHANGE, make_scratch
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = needs_a_sandbox
 
 
 def test_the_work_is_done_inside(rig: Rig) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.fenced import needs_a_sandbox
 from tests.landing.support import Field, make_field, part
 from tests.support import CHANGE
 
@@ -55,7 +55,7 @@ def test_the_same_checks_refuse_the_result(field: Field) -> None:
     assert not (field.root / "work.txt").exists()
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+@needs_a_sandbox
 def test_a_sandboxed_change_is_checked_in_a_sandbox(field: Field) -> None:
     secret = field.scratch.home / "secret"
     secret.write_text("secret\n")

@@ -7,7 +7,6 @@ claims completion, so that gates run, the work is committed, and its branch is f
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import threading
@@ -17,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fenced import needs_a_sandbox
 from tests.support import CHANGE, Scratch
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = needs_a_sandbox
 BLIND = Path(__file__).parent / "blind"
 ATTACKS = sorted(path.parent.name for path in BLIND.glob("*/attack.sh"))
 OFFLINE = ("27-net-off", "36-net-deputy")

@@ -18,9 +18,10 @@ from spool.domain.fence import Fence
 from spool.domain.invocation import Traits
 from spool.host.sandbox.fence import Enclosure, Ground
 from spool.host.sandbox.git_fence import GitFence
+from tests.fenced import needs_a_sandbox
 from tests.worktrees import wait_for
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = needs_a_sandbox
 SECRET = "a-private-key"
 OPEN = Fence()
 

@@ -232,10 +232,13 @@ def test_elsewhere_the_clone_can_only_be_read(yard: Yard, tmp_path: Path) -> Non
 
 def test_the_exit_status_and_signals_reach_the_command(yard: Yard) -> None:
     assert yard.run("exit 7").returncode == 7
-    argv, env = yard.enclosure().enclose(["sleep", "600"], {}, directory=yard.clone)
+    command = ["sh", "-c", "touch started; exec sleep 600"]
+    argv, env = yard.enclosure().enclose(command, {}, directory=yard.clone)
     running = subprocess.Popen(argv, env=env, cwd=yard.clone)
+    wait_for((yard.clone / "started").exists)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
+    wait_for(lambda: not working_in(yard.clone))
 
 
 def test_git_of_ours_runs_what_the_agent_configured_only_inside(yard: Yard) -> None:

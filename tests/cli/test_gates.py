@@ -327,3 +327,13 @@ def test_a_fresh_start_on_ticked_boxes_is_not_done_while_a_check_is_red(scratch:
     assert "spool verify" in done.stderr
     (scratch.root / "made.txt").write_text("by hand\n")
     assert scratch.run("--verify", "test -e made.txt", "--fresh").returncode == 0
+
+
+def test_a_command_that_is_configured_already_runs_once(scratch: Scratch) -> None:
+    ran = scratch.home / "ran"
+    scratch.script([{"write": "made.txt", "text": "x"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}])
+    config = scratch.home / ".config" / "spool" / "config.toml"
+    config.write_text(config.read_text() + f"[[gates]]\nname = 'mine'\nrun = 'echo >> {ran}'\n")
+    done = scratch.run("--verify", f"echo >> {ran}", "--baseline", "off")
+    assert done.returncode == 0, done.stdout
+    assert ran.read_text() == "\n"

@@ -353,3 +353,12 @@ def test_a_project_that_ignores_the_state_by_itself_is_committed(scratch: Scratc
     scratch.script(DONE)
     done = scratch.run(*where)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_workspace_is_removed_by_a_short_id(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    assert scratch.run("--in", "clone").returncode == 0
+    where = workspace(scratch)["path"]
+    done = scratch.spool("workspace", "remove", "2-1")
+    assert done.returncode == 0, done.stderr
+    assert not Path(where).exists()

@@ -32,6 +32,7 @@ from spool.host.git.workspaces.inspection import Inspection, Loose
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
 from spool.host.state.places import user_data
+from spool.sources.project import find_project
 
 __all__ = ["Loose", "WorkspaceRow", "find_workspace", "list_workspaces", "remove_workspace"]
 
@@ -68,9 +69,11 @@ def list_workspaces(*, everywhere: bool) -> list[WorkspaceRow]:
 
 def find_workspace(name: str) -> WorkspaceRow:
     """Return the only workspace of a change in this repository, or the one at a path, of any repository."""
-    path = str(Path(name).resolve())
+    path, change = str(Path(name).resolve()), name
     rows = list_workspaces(everywhere="/" in name)
-    found = [row for row in rows if row.change == name or row.path == path]
+    with suppress(UsageError):  # the change may be gone, and its workspace not
+        change = find_project(Path.cwd()).resolve(name)
+    found = [row for row in rows if row.change in (name, change) or row.path == path]
     if len(found) == 1:
         return found[0]
     if found:

@@ -8,15 +8,16 @@ from spool.domain import events
 from spool.domain.landing import GOOD, Fate, Landing, Train
 from spool.domain.text import counted, one_line
 from spool.views.hints import worded
+from spool.views.look import Role
 from spool.views.say import say
 from spool.views.verification import CheckLine
 
-_COLOURS = {
-    Fate.LANDED: "green",
-    Fate.ALREADY: "green",
-    Fate.PLANNED: "green",
-    Fate.NOT_READY: "yellow",
-    Fate.HELD: "yellow",
+_ROLES = {
+    Fate.LANDED: Role.GOOD,
+    Fate.ALREADY: Role.GOOD,
+    Fate.PLANNED: Role.GOOD,
+    Fate.NOT_READY: Role.WARN,
+    Fate.HELD: Role.WARN,
 }
 _SHORT = 10
 _NAMED = 5
@@ -72,7 +73,7 @@ def show_landings(landings: Sequence[Landing], *, planned: bool = False) -> None
         say("Nothing to land." if planned else "No landings.")
     for landing in landings:
         for number, line in enumerate(_lines(landing)):
-            say(line, colour=_COLOURS.get(landing.fate, "red") if not number else None)
+            say(line, colour=_ROLES.get(landing.fate, Role.BAD).colour if not number else None)
 
 
 def with_next(landings: Sequence[Landing]) -> list[Landing]:

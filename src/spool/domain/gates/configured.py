@@ -33,5 +33,10 @@ def _gate(table: dict[str, object]) -> GateSpec:
 
 
 def joined(earlier: tuple[GateSpec, ...], added: tuple[GateSpec, ...]) -> tuple[GateSpec, ...]:
-    """Return the gates of two layers; a later one replaces an earlier one of the same name."""
-    return tuple({gate.name: gate for gate in (*earlier, *added)}.values())
+    """Return the gates of two layers; a later one replaces an earlier one of the same name.
+
+    A bare command that an earlier one runs already, under a name of its own, adds nothing.
+    """
+    known = {gate.run for gate in earlier if gate.run}
+    new = [gate for gate in added if gate.run not in known or gate != GateSpec(name=gate.name, run=gate.run)]
+    return tuple({gate.name: gate for gate in (*earlier, *new)}.values())

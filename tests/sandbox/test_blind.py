@@ -7,6 +7,7 @@ claims completion, so that gates run, the work is committed, and its branch is f
 import json
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import threading
@@ -22,6 +23,7 @@ from tests.support import CHANGE, Scratch
 pytestmark = needs_a_sandbox
 BLIND = Path(__file__).parent / "blind"
 ATTACKS = sorted(path.parent.name for path in BLIND.glob("*/attack.sh"))
+ON_A_TERMINAL = "26-terminal"
 OFFLINE = ("27-net-off", "36-net-deputy")
 FLOOD = "(strict) MAIN grew"
 """Not an escape: an agent's output is kept whole, up to `output_limit_mb`, with the loop's state."""
@@ -95,8 +97,19 @@ def test_the_fence_holds(scratch: Scratch, name: str) -> None:
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(f"[harnesses.hostile]\nargv = {json.dumps(['bash', str(agent)])}\n")
         secret = {"ATTACK_SECRET": canary, "SSH_AUTH_SOCK": str(scratch.home / "agent.sock")}
-        done = scratch.spool(
-            "run", CHANGE, "--harness", "hostile", *words, timeout=DEADLINE_S, env=secret, stdin=subprocess.DEVNULL
+        argv = scratch.argv("run", CHANGE, "--harness", "hostile", "--no-interactive", *words)
+        if name == ON_A_TERMINAL:
+            argv = ["script", "--quiet", "--return", "--command", shlex.join(argv), "/dev/null"]
+        done = subprocess.run(
+            argv,
+            cwd=scratch.root,
+            env={**scratch.env, **secret, "TERM": "xterm"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=DEADLINE_S,
+            check=False,
         )
         output = scratch.home.parent / "output"
         output.write_text(done.stdout + done.stderr)

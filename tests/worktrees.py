@@ -105,7 +105,7 @@ class Worktree:
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
-    def run(self, *words: str, seconds: float = 30, **kwargs: Any) -> dict[str, Any]:
+    def run(self, *words: str, seconds: float = 120, **kwargs: Any) -> dict[str, Any]:
         """Start a loop, wait for its end, and return its file."""
         self.start(*words, **kwargs)
         wait_for(lambda: self.status_now() != "running", seconds)
@@ -152,7 +152,7 @@ def fleet_of(scratch: Scratch) -> Iterator[Fleet]:
         scratch.spool("stop", "--all-projects")
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait until something is true."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -229,10 +229,14 @@ def missing_programs(*names: str) -> list[str]:
 
 @contextmanager
 def display(home: Path) -> Iterator[Display]:
-    """Run an X server and a window manager while the context lasts."""
+    """Run an X server and a window manager while the context lasts.
+
+    Without -noreset the server starts anew when its last client leaves, and an `xprop` that comes and goes before the
+    window manager takes it down.
+    """
     reading, writing = os.pipe()
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{SCREEN}x24", "-nolisten", "tcp"],
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{SCREEN}x24", "-nolisten", "tcp", "-noreset"],
         pass_fds=[writing], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(writing)
@@ -248,7 +252,7 @@ def display(home: Path) -> Iterator[Display]:
             yield Display(name)
         finally:
             manager.terminate()
-            manager.wait(timeout=10)
+            manager.wait(timeout=120)
     finally:
         server.terminate()
-        server.wait(timeout=10)
+        server.wait(timeout=120)

@@ -91,6 +91,7 @@ damage = st.one_of(
     st.tuples(st.just("remove"), st.sampled_from(["d", "e", "void", "sub", "nest", "nm"])),
     st.tuples(st.just("spool_free_clean")),
     st.tuples(st.just("remove_modules")),
+    st.tuples(st.just("replace_module")),
 )
 mounts = st.tuples(st.just("mount"), st.sampled_from(["mnt", "d/mnt", "d", "nm", "void/mnt", "a", ".env"]))
 setups = st.lists(st.one_of(files, files, git, nested, hostile), max_size=14)
@@ -208,7 +209,8 @@ def _submodule(world: World, name: str) -> None:
         world.git("init", "-q", "-b", "main", cwd=source)
         (source / "in").write_text("library\n")
         world.commit(cwd=source)
-    if not (world.top / name).exists():
+    linked = (world.top / ".gitmodules").is_symlink()  # git itself can then not even show the status
+    if not linked and not (world.top / name).exists():
         world.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(source), name, check=False)
 
 
@@ -280,6 +282,16 @@ def _remove_modules(world: World) -> None:
     if (world.top / ".git/modules").exists():
         shutil.rmtree(world.top / ".git/modules")
         remove(world.top / "sub")
+
+
+def _replace_module(world: World) -> None:
+    """Put another repository in the place of a submodule's git directory."""
+    module = world.top / ".git/modules/sub"
+    if module.exists() and not world.git("check-ignore", "--no-index", "sub", check=False):
+        shutil.rmtree(module)
+        world.git("init", "-q", "-b", "agent", str(world.base / "other"))
+        (world.base / "other/.git").rename(module)
+        world.git("config", "core.worktree", "../../../sub", cwd=module)
 
 
 def _mount(world: World, name: str) -> None:
@@ -359,6 +371,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     "delete_link_ref": lambda world, name: _git("symbolic-ref", "--delete")(world, f"refs/heads/{name}"),
     "delete_tag": _git("tag", "-d"),
     "remove_modules": _remove_modules,
+    "replace_module": _replace_module,
     "mount": _mount,
     "remove_git": _remove_git,
     "replace_git": _replace_git,

@@ -1,11 +1,71 @@
 """A git that loses objects and exits with 0, as on a full disk, spoils neither this checkpoint nor the next."""
 
 import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from spool.errors import SpoolError
 from spool.host.git.working_tree import GitWorktree
-from tests.integration.checkpoints.world import World, entries, run
+from tests.integration.checkpoints.world import World, as_root, entries, run
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def _fill(disk: Path, left: int) -> Path:
+    """Fill a disk but for some bytes."""
+    path = disk / "fill"
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            file.truncate(max(0, file.tell() - left))
+    return path
+
+
+@as_root
+@pytest.mark.parametrize("left", [0, 4096, 12288, 40960])
+@pytest.mark.parametrize("moment", ["save", "revert"])
+def test_a_full_disk_changes_nothing_and_the_next_try_works(small_disk: Path, moment: str, left: int) -> None:
+    world = World(small_disk)
+    world.write("file", "1\n")
+    world.commit("first")
+    for number in range(40):
+        world.write(f"src/{number}", os.urandom(2000))
+    checkpoints, before = world.checkpoints(), world.picture()
+    if moment == "save":
+        filled = _fill(small_disk, left)
+        with pytest.raises(SpoolError):
+            run(checkpoints.save("story 1"))
+        filled.unlink()
+        assert world.picture() == before
+    saved = run(checkpoints.save("story 1"))
+    for number in range(40):
+        world.write(f"src/{number}", os.urandom(2000))
+    attempt = world.picture()
+    if moment == "revert":
+        filled = _fill(small_disk, left)
+        with pytest.raises(SpoolError):
+            run(checkpoints.revert(saved))
+        filled.unlink()
+        assert world.picture() == attempt
+    discarded = run(checkpoints.revert(saved))
+    assert world.picture() == before
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert world.picture() == attempt
 
 
 def _losing_git(world: World, monkeypatch: pytest.MonkeyPatch, command: str, times: int) -> None:

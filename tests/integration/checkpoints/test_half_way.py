@@ -64,6 +64,45 @@ def test_a_broken_head_or_configuration(saved: World, name: str, content: bytes 
     assert world.picture() == before
 
 
+@pytest.mark.parametrize("name", ["index", "packed-refs"])
+@pytest.mark.parametrize("content", [b"garbage [", b"", None, b"\0\xff", b"DIRC\0\0\0\2"])
+def test_a_broken_index_or_list_of_refs(saved: World, name: str, content: bytes | None) -> None:
+    """An index that git cannot read is part of the attempt, byte for byte."""
+    world = saved
+    world.git("pack-refs", "--all")
+    checkpoints, before = world.checkpoints(), world.picture()
+    checkpoint = run(checkpoints.save("story 1"))
+    _agent(world)
+    path = world.top / ".git" / name
+    path.unlink()
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    discarded = run(checkpoints.revert(checkpoint))
+    assert world.picture() == before
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert name != "index" or content is None or path.read_bytes() == content
+    run(checkpoints.revert(checkpoint))
+    assert world.picture() == before
+
+
+def test_a_link_that_leads_to_itself_in_the_place_of_a_folder(saved: World) -> None:
+    world = saved
+    checkpoints, before = world.checkpoints(), world.picture()
+    checkpoint = run(checkpoints.save("story 1"))
+    shutil.rmtree(world.top / "src")
+    (world.top / "src").symlink_to("src")
+    attempt = world.picture()
+    discarded = run(checkpoints.revert(checkpoint))
+    assert world.picture() == before
+    assert discarded is not None
+    assert discarded.warnings == ()
+    run(checkpoints.restore(discarded.name))
+    assert world.picture() == attempt
+
+
 def test_a_removed_folder_of_refs(saved: World) -> None:
     world = saved
     checkpoints, before = world.checkpoints(), world.picture()
@@ -196,7 +235,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_rest_reverted(world: Wor
         subprocess.run(["chattr", "-i", world.top / "fixed"], check=True)
     assert (world.top / "committed").read_text() == "2\n"
     assert discarded is not None
-    assert [warning for warning in discarded.warnings if warning.startswith("fixed cannot be brought back")]
+    assert [warning.partition(" ")[0] for warning in discarded.warnings] == ["fixed"]
     run(checkpoints.revert(saved))
     assert entries(world.top) == before
 
@@ -304,3 +343,16 @@ def test_head_on_a_symbolic_branch_comes_back(saved: World) -> None:
     world.git("checkout", "-q", "-f", "old")
     run(checkpoints.revert(checkpoint))
     assert world.picture() == before
+
+
+@pytest.mark.parametrize("name", ["HEAD", "refs/heads/main", "refs/heads/old", "refs/tags/new"])
+def test_a_ref_to_a_commit_that_does_not_exist(saved: World, name: str) -> None:
+    world = saved
+    checkpoints, before = world.checkpoints(), world.picture()
+    checkpoint = run(checkpoints.save("story 1"))
+    world.write("committed", "agent\n")
+    (world.top / ".git" / name).write_text("12345678" * 5 + "\n")
+    discarded = run(checkpoints.revert(checkpoint))
+    assert world.picture() == before
+    assert discarded is not None
+    assert discarded.warnings == ()

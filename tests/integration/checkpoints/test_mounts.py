@@ -141,3 +141,20 @@ def test_names_of_mount_points_are_read_as_they_are(world: World, mount: Mount, 
         mount(precious, world.top / name)
     found = mounts_below(bytes(world.top))
     assert found == sorted(name.encode() for name in ("a b", "tab\tx", "new\nline", "back\\slash", "é"))
+
+
+def test_a_mount_in_the_place_of_a_nested_git_directory(world: World, mount: Mount, precious: Path) -> None:
+    """The repository cannot be brought back; everything around it is."""
+    world.git("init", "-q", "-b", "main", str(world.top / "nested"))
+    world.write("nested/in", "1\n")
+    checkpoints, behind = world.checkpoints(), entries(precious)
+    saved = run(checkpoints.save("story 1"))
+    remove(world.top / "nested/.git")
+    (world.top / "nested/.git").mkdir()
+    mount(precious, world.top / "nested/.git")
+    world.write("committed", "agent\n")
+    discarded = run(checkpoints.revert(saved))
+    assert entries(precious) == behind
+    assert (world.top / "committed").read_text() == "2\n"
+    assert discarded is not None
+    assert [one for one in discarded.warnings if one.startswith("nested cannot be brought back")]

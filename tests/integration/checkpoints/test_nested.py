@@ -300,3 +300,51 @@ def test_a_commit_in_a_submodule_counts_as_a_change(world: World, library: Path)
     found = run(worktree.changes(()))
     assert found is not None
     assert (found.count, found.files) == (1, ("sub",))
+
+
+_BROKEN = ["a NUL", "dangling", "empty", "a file", "a link", "nothing", "another worktree", "no HEAD"]
+
+
+@pytest.mark.parametrize(("submodule", "later"), [(False, True), (True, False)])
+@pytest.mark.parametrize("how", _BROKEN)
+def test_a_nested_repository_whose_git_directory_is_broken_comes_back_and_goes_again(
+    world: World, library: Path, submodule: bool, later: bool, how: str
+) -> None:
+    """What the agent wrote beside it is part of the attempt."""
+    if submodule:
+        nested = _submodule(world, library)
+    else:
+        nested = world.top / "sub"
+        world.git("clone", "-q", str(library), str(nested))
+    checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(nested)
+    saved = run(checkpoints.save("story 1"))
+    _break(world, nested, how)
+    (nested / "in").write_text("the agent's\n")
+    (nested / "new").write_text("the agent's\n")
+    attempt = entries(nested)
+    discarded = run((world.checkpoints() if later else checkpoints).revert(saved))
+    assert (world.picture(), world.picture(nested)) == (before, inner)
+    assert discarded is not None
+    run((world.checkpoints() if later else checkpoints).restore(discarded.name))
+    assert entries(nested) == attempt
+    run((world.checkpoints() if later else checkpoints).revert(saved))
+    assert (world.picture(), world.picture(nested)) == (before, inner)
+
+
+def _break(world: World, nested: Path, how: str) -> None:
+    link = nested / ".git"
+    git_dir = Path(world.git("rev-parse", "--absolute-git-dir", cwd=nested).strip())
+    if how == "no HEAD":
+        (git_dir / "HEAD").unlink()
+    elif how == "another worktree":
+        remove(nested)
+        world.git("worktree", "add", "-q", "-f", "--detach", str(nested))
+    else:
+        remove(git_dir)
+        remove(link)
+        if how in ("a NUL", "dangling", "a file"):
+            link.write_bytes({"a NUL": b"gitdir: a\0b\n", "dangling": b"gitdir: ../nowhere\n"}.get(how, b"no\n"))
+        elif how == "empty":
+            link.mkdir()
+        elif how == "a link":
+            link.symlink_to("../../library/.git")

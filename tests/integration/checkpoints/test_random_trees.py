@@ -29,6 +29,8 @@ from tests.scale import SEED, trials
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _HIDDEN: list[Act] = [("folder", "d/empty"), ("write", "d/.gitignore", b"*\n!d/\n")]
 """An empty folder that rules of the agent's own hide, in a folder that they do not."""
+_ANOTHER: list[Act] = [("remove_modules",), ("nested", "sub")]
+"""A submodule that is removed with its git directory, and a repository in its place."""
 _LEFT_ALONE = {"stashes", "ref refs/stash", "status", "config config"}
 """Facts of a repository that a revert does not undo: stashes and settings. The status follows from the settings."""
 _SHARES = 4
@@ -36,6 +38,13 @@ _MEMORY = Path("/dev/shm")
 
 
 @example(setup=[], mutation=_HIDDEN)
+@example(setup=[("excludes_file", b"*.log\n")], mutation=[("write", "d/e/w.log", b"one\n"), ("excludes_file", b"")])
+@example(setup=[("submodule", "sub")], mutation=_ANOTHER)
+@example(setup=[("submodule", "sub")], mutation=[*_ANOTHER, ("write", "sub/in", b"one\n"), ("nested_commit", "sub")])
+@example(setup=[("submodule", "sub")], mutation=[*_ANOTHER, ("write", "sub/new/x", b"one\n")])
+@example(setup=[("submodule", "sub")], mutation=[("replace_module",), ("write", "sub/in", b"one\n")])
+@example(setup=[("submodule", "sub")], mutation=[("replace_module",), ("nested_commit", "sub"), ("gc",)])
+@example(setup=[("nested", "sub"), ("write", "sub/in", b"one\n")], mutation=[("remove", "sub"), ("submodule", "sub")])
 @given(setup=setups, mutation=mutations)
 @settings(max_examples=1, phases=[Phase.explicit], deadline=None)
 def test_a_revert_of_a_known_tree_is_exact_and_reversible(setup: list[Act], mutation: list[Act]) -> None:
@@ -233,6 +242,10 @@ class _Seen:
         if other.is_ignored(name) or name in self.fifo_rules or name in other.fifo_rules:
             return True
         # The agent may have set another file of rules, which a revert does not undo.
+        within = other.alone_in(name)
+        return self._hid(name) or (bool(within) and all(self._hid(one) for one in within))
+
+    def _hid(self, name: str) -> bool:
         rules = f"core.excludesFile={self.excludes_file.strip()}"
         return bool(self._world.git("-c", rules, "check-ignore", "--no-index", name, check=False))
 
@@ -242,9 +255,13 @@ class _Seen:
 
     def is_ignored(self, name: str) -> bool:
         """Whether a path is ignored, or a folder with nothing but ignored things in it."""
-        within = [other for other in self.picture.entries if other == name or other.startswith(name + "/")]
-        alone = [other for other in within if self.picture.entries[other][0] != "folder"]
+        alone = self.alone_in(name)
         return bool(self._rule(name)) or (bool(alone) and all(self._rule(other) for other in alone))
+
+    def alone_in(self, name: str) -> list[str]:
+        """Return what is at a path or below it, folders aside."""
+        within = [other for other in self.picture.entries if other == name or other.startswith(name + "/")]
+        return [other for other in within if self.picture.entries[other][0] != "folder"]
 
     def _rule(self, name: str) -> bool:
         return any(name == i.rstrip("/") or (i.endswith("/") and name.startswith(i)) for i in self.ignored)

@@ -80,3 +80,30 @@ def test_a_name_that_only_looks_like_a_git_directory_is_no_repository(world: Wor
     world.write("not-nested/new", "agent\n")
     run(checkpoints.revert(saved))
     assert entries(world.top) == before
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("junk", [b"", b"no repository\n", b"gitdir: nowhere\n", None])
+def test_files_beside_a_git_directory_that_is_none_are_saved(world: World, tracked: bool, junk: bytes | None) -> None:
+    """Such as a fixture of a test suite: for git, its folder is one like any other."""
+    world.write("fixture/in", "1\n")
+    if tracked:
+        world.commit("fixture")
+    if junk is None:
+        (world.top / "fixture/.git/folder").mkdir(parents=True)
+    else:
+        world.write("fixture/.git", junk)
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    assert saved.warnings == ("fixture/.git is not a repository: it is neither saved nor touched",)
+    world.write("fixture/in", "agent\n")
+    world.write("fixture/new", "agent\n")
+    attempt = world.picture()
+    discarded = run(checkpoints.revert(saved))
+    assert world.picture() == before
+    assert os.path.lexists(world.top / "fixture/.git")
+    assert discarded is not None
+    run(world.checkpoints().restore(discarded.name))
+    assert world.picture() == attempt
+    run(world.checkpoints().revert(saved))
+    assert world.picture() == before

@@ -222,6 +222,21 @@ def test_a_fifo_neither_blocks_nor_vanishes(world: World) -> None:
     assert entries(world.top) == before
 
 
+def test_the_mode_of_a_fifo_comes_back_and_goes_again(world: World) -> None:
+    """A chmod leaves no trace in its folder."""
+    (world.top / "pipes").mkdir()
+    os.mkfifo(world.top / "pipes/inner", 0o600)
+    checkpoints = world.checkpoints()
+    saved, before = run(checkpoints.save("story 1")), entries(world.top)
+    (world.top / "pipes/inner").chmod(0o644)
+    attempt = entries(world.top)
+    discarded = run(checkpoints.revert(saved))
+    assert entries(world.top) == before
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert entries(world.top) == attempt
+
+
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a second file system")
 def test_fifos_come_back_from_another_file_system(world: World, tmp_path: Path) -> None:
     top = Path(tempfile.mkdtemp(dir="/dev/shm" if tmp_path.stat().st_dev != Path("/dev/shm").stat().st_dev else "/tmp"))

@@ -96,3 +96,27 @@ def test_folders_that_an_agent_closed_are_reverted_with_what_is_in_them(world: W
         assert entries(world.top) == attempt
 
     as_nobody(world, work)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o500])
+def test_a_nested_git_directory_that_an_agent_closed(world: World, mode: int) -> None:
+    nested = world.top / "nested"
+    world.git("init", "-q", "-b", "main", str(nested))
+    world.write("nested/in", "1\n")
+    world.commit("nested", cwd=nested)
+
+    def work() -> None:
+        checkpoints, before, inner = world.checkpoints(), world.picture(), world.picture(nested)
+        saved = run(checkpoints.save("story 1"))
+        world.write("nested/in", "agent\n")
+        (nested / ".git").chmod(mode)
+        attempt = entries(world.top)
+        discarded = run(checkpoints.revert(saved))
+        assert (world.picture(), world.picture(nested)) == (before, inner)
+        assert discarded is not None
+        run(checkpoints.restore(discarded.name))
+        assert entries(world.top) == attempt
+        run(checkpoints.revert(saved))
+        assert (world.picture(), world.picture(nested)) == (before, inner)
+
+    as_nobody(world, work)

@@ -68,7 +68,7 @@ class World:
 
     def git(self, *words: str, cwd: Path | None = None, check: bool = True) -> str:
         done = subprocess.run(
-            ["git", *words], cwd=cwd or self.top, env=self.env, capture_output=True, check=check, timeout=60
+            ["git", *words], cwd=cwd or self.top, env=self.env, capture_output=True, check=check, timeout=600
         )
         return done.stdout.decode("utf-8", "surrogateescape")
 

@@ -74,7 +74,7 @@ class Checkpoints:
         return _checkpoint(snapshot, half_reverted=False)
 
     async def current(self) -> Checkpoint | None:
-        """Return this change's checkpoint, such as a run that died has left it."""
+        """Return this change's checkpoint, for example one that a dead run left."""
         snapshot = await self._load()
         if snapshot is None:
             return None
@@ -226,10 +226,11 @@ class Checkpoints:
         name = self._new_name(at)
         parts, kept = await self._or_anew(lambda: self._take_attempt(target, name=name, label=label, at=at))
         await in_thread(lambda _: replace_file(self._marker, target.name.encode()))
-        warnings = await self._repositories.put_back(target, parts, self._displaced(name))
-        await in_thread(lambda _: self._repositories.bring_back(self._displaced(target.name), self._displaced(name)))
+        aside, own = self._displaced(name), self._displaced(target.name)
+        warnings = await self._repositories.put_back(target, parts, aside, own)
+        await in_thread(lambda _: self._repositories.bring_back(own, aside))
         self._marker.unlink(missing_ok=True)
-        if kept is None and (warnings or self._displaced(name).used):
+        if kept is None and (warnings or aside.used):
             kept = await self._keep_attempt(parts, target, name=name, label=label, at=at, always=True)
         if kept is None:
             return None

@@ -30,10 +30,26 @@ class DisplacedFiles:
 
     def bring_back(self, top: bytes, instead: Self) -> None:
         """Move everything back to where it was; what stands there now goes aside in its turn."""
-        for label in sorted(self._folder.glob("*.name"), key=lambda path: int(path.stem)):
-            source = label.with_suffix("")
-            if os.path.lexists(source):
-                _merge(source, top, label.read_bytes(), instead)
+        for name, source in self._all().items():
+            if not name.startswith(b"/"):
+                _merge(source, top, name, instead)
+
+    def holds(self, name: bytes) -> bool:
+        """Whether something of this name is here."""
+        return name in self._all()
+
+    def give_back(self, name: bytes, target: Path) -> bool:
+        """Move one thing out of here; return whether it was here."""
+        source = self._all().get(name)
+        if source is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _move(source, target)
+        return source is not None
+
+    def _all(self) -> dict[bytes, Path]:
+        """Return what is here, by name; names that begin with a slash are not of the working tree."""
+        labels = sorted(self._folder.glob("*.name"), key=lambda path: int(path.stem))
+        return {label.read_bytes(): label.with_suffix("") for label in labels if os.path.lexists(label.with_suffix(""))}
 
     @property
     def used(self) -> bool:
@@ -47,7 +63,7 @@ class DisplacedFiles:
 
 def _merge(source: Path, top: bytes, name: bytes, instead: DisplacedFiles) -> None:
     target = place(top, name)
-    if is_folder(top, name) and source.is_dir() and not source.is_symlink():
+    if is_folder(top, name) and _can_be_merged(source, name):
         for child in list(source.iterdir()):
             _merge(child, top, name + b"/" + os.fsencode(child.name), instead)
         source.rmdir()
@@ -56,6 +72,13 @@ def _merge(source: Path, top: bytes, name: bytes, instead: DisplacedFiles) -> No
         instead.put(top, name, known_as=name)
     target.parent.mkdir(parents=True, exist_ok=True)
     _move(source, target)
+
+
+def _can_be_merged(source: Path, name: bytes) -> bool:
+    """Whether what is in a folder can be put into another one; two git directories make no third."""
+    if not source.is_dir() or source.is_symlink() or name.rpartition(b"/")[2] == b".git":
+        return False
+    return os.access(source, os.R_OK | os.W_OK | os.X_OK)
 
 
 def _move(source: Path, target: Path) -> None:

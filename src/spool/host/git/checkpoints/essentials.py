@@ -1,4 +1,4 @@
-"""The files without which git refuses a git directory: HEAD and the configuration."""
+"""The files without which git refuses a git directory: HEAD, the configuration and the packed refs."""
 
 import os
 from contextlib import suppress
@@ -7,7 +7,9 @@ from pathlib import Path
 from spool.host.git.repository import Repository
 from spool.host.state.files import replace_file
 
-_NAMES = ("HEAD", "config", "config.worktree")
+_NAMES = ("HEAD", "config", "config.worktree", "packed-refs")
+_SHARED = ("config", "packed-refs")
+"""Those of all working trees together."""
 _MOST_BYTES = 1 << 20
 
 
@@ -37,4 +39,4 @@ def put_essential(repository: Repository, name: str, content: bytes) -> Path | N
 
 
 def _path(repository: Repository, name: str) -> Path:
-    return (repository.common_dir if name == "config" else repository.git_dir) / name
+    return (repository.common_dir if name in _SHARED else repository.git_dir) / name

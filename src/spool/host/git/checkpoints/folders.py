@@ -2,12 +2,13 @@
 
 import os
 import stat
+from contextlib import suppress
 
 import msgspec
 
 from spool.host.git.checkpoints.modes import BITS, Known
 from spool.host.git.checkpoints.paths import Spared, is_readable, parents, place, status
-from spool.host.git.checkpoints.stamps import is_past
+from spool.host.git.checkpoints.stamps import Stamp, is_past, stamp_of
 from spool.host.threads import Pulse
 
 
@@ -24,7 +25,8 @@ def learn_folders(top: bytes, known: Known, more: set[bytes], behind: Spared, *,
     """Look at every known folder again, and at some more: a chmod of a folder leaves no trace in any index."""
     found, hidden = Folders(), set[bytes]()
     before, known.modes.folders = known.modes.folders, {}
-    stamps, known.stamps = known.stamps, {}
+    scanned, known.scanned = known.scanned, {}
+    rules, known.gitignores = known.gitignores, {}
     fifos, known.modes.fifos = known.modes.fifos, {}
     unseen = set[bytes]()
     for name in sorted(before.keys() | more | {b""}):
@@ -45,13 +47,26 @@ def learn_folders(top: bytes, known: Known, more: set[bytes], behind: Spared, *,
         if not is_readable(top, name, entry):
             found.closed.append(name)
             hidden.add(name)
-        elif stamps.get(name) == entry.st_ctime_ns:
-            known.stamps[name] = entry.st_ctime_ns
+        elif scanned.get(name) == entry.st_ctime_ns:
+            known.scanned[name] = entry.st_ctime_ns
             unseen.add(name)
         elif not _scan(top, name, known, found) and is_past(entry.st_ctime_ns, now_ns):
-            known.stamps[name] = entry.st_ctime_ns
-    known.modes.fifos |= {name: mode for name, mode in fifos.items() if _above(name) in unseen | hidden}
+            known.scanned[name] = entry.st_ctime_ns
+    known.modes.fifos |= {name: mode for name, mode in fifos.items() if _above(name) in hidden}
+    for name in fifos:
+        if _above(name) in unseen and (entry := status(top, name)) and stat.S_ISFIFO(entry.st_mode):
+            known.modes.fifos[name] = stat.S_IMODE(entry.st_mode) & BITS
+    known.gitignores |= {name: stamp for name, stamp in rules.items() if _above(name) in unseen}
+    known.gitignores = {name: _proved(top, name, now_ns) for name in known.gitignores}
     return found
+
+
+def _proved(top: bytes, name: bytes, now_ns: int) -> Stamp:
+    """Return a file's stamp; an empty one if a change after `now_ns` might leave the same."""
+    with suppress(OSError):
+        entry = status(top, name)
+        return stamp_of(entry) if entry and is_past(entry.st_ctime_ns, now_ns) else ()
+    return ()
 
 
 def folders_of(names: list[bytes]) -> set[bytes]:
@@ -86,6 +101,8 @@ def _scan(top: bytes, folder: bytes, known: Known, found: Folders) -> bool:
         for entry in entries:
             if entry.name == b".git" and folder:
                 found.repositories.append(folder)
+            elif entry.name == b".gitignore":
+                known.gitignores[prefix + entry.name] = ()
             elif not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISFIFO(mode):

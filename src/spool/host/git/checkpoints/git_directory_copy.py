@@ -22,6 +22,11 @@ class GitDirectoryCopy:
         self._seen: dict[str, int] = {}
 
     @property
+    def objects(self) -> Path:
+        """The second names of its objects."""
+        return self._folder / _OBJECTS
+
+    @property
     def exists(self) -> bool:
         """Whether there is a whole copy."""
         return (self._folder / "HEAD").is_file()

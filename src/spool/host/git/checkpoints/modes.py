@@ -11,12 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from spool.host.git.checkpoints.paths import status
+from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.stamps import Stamp
 from spool.host.state.files import naming, opened, write_all
 from spool.host.threads import Pulse
 
 BITS = 0o7777
+_PULSE = 64
+"""Files between two looks at whether the work is still wanted."""
 
 
 class Modes(msgspec.Struct, kw_only=True):
@@ -35,6 +37,13 @@ class Modes(msgspec.Struct, kw_only=True):
         return self.files.get(name, usual)
 
 
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What stood beside the recorded files when nothing was left to record; true until a folder or a rule changes."""
+
+    rules: IgnoreRules
+    ignored: list[bytes]
+
+
 class Known(msgspec.Struct, kw_only=True):
     """What is remembered, and of which index it was true."""
 
@@ -43,8 +52,11 @@ class Known(msgspec.Struct, kw_only=True):
     modes: Modes
     recent: dict[bytes, Stamp] = {}
     """Files that changed a moment ago: git compares whole seconds, and misses another change in the same one."""
-    stamps: dict[bytes, int] = {}
-    """When each folder last changed: one that has not cannot have become a repository, or have got a FIFO."""
+    scanned: dict[bytes, int] = {}
+    """When each folder last changed: one that has not cannot have become a repository, or have got a file."""
+    gitignores: dict[bytes, Stamp] = {}
+    """The files with ignore rules in the folders; empty stamps prove nothing."""
+    settled: Settled | None = None
     user_index: tuple[int, ...] = ()
     """The user's index when it was last asked for files that are both tracked and ignored."""
 
@@ -53,7 +65,7 @@ def signature(path: Path) -> tuple[int, ...]:
     """Return the stat data that differ between versions of a file; empty without a file."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
@@ -98,13 +110,14 @@ def learn_files(modes: Modes, found: dict[bytes, os.stat_result]) -> None:
 def look(top: bytes, names: list[bytes], pulse: Pulse) -> tuple[dict[bytes, os.stat_result], list[bytes]]:
     """Return what stands at each name, where anything does, and the names at which one cannot look."""
     found, refused = {}, []
-    for name in names:
-        pulse()
+    start = top + b"/"
+    for number, name in enumerate(names):
+        if not number % _PULSE:
+            pulse()
         try:
-            entry = status(top, name)
+            found[name] = os.lstat(start + name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
         except OSError:  # the path is too long, or a folder is closed
             refused.append(name)
-            continue
-        if entry is not None:
-            found[name] = entry
     return found, refused

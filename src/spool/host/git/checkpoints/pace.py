@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
-Step = Literal["checkpoint", "restore"]
+Step = Literal["checkpoint", "restore", "clone"]
 Pace = Callable[[Step, float, int], None]
 """Called with the step, the share that is done, and the number of files."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.text import one_line
+from spool.host.git.repository import git_dir_of
 
 
 class Spared(msgspec.Struct, frozen=True):
@@ -64,9 +65,11 @@ def within(top: bytes, name: bytes) -> bool:
 
 
 def is_repository(top: bytes, name: bytes) -> bool:
-    """Whether a folder has a `.git` of its own; one that cannot be read has none that we could use."""
+    """Whether git takes a folder for a repository of its own: a `.git` may be empty, or name nothing."""
     with suppress(OSError):
-        return status(top, name.rstrip(b"/") + b"/.git") is not None
+        git_dir = Path(git_dir_of(place(top, name.rstrip(b"/"))) or os.devnull)
+        folders = all((git_dir / folder).is_dir() for folder in ("objects", "refs"))
+        return os.path.lexists(git_dir / "HEAD") and (folders or (git_dir / "commondir").is_file())
     return False
 
 

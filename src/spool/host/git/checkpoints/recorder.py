@@ -2,16 +2,21 @@
 
 import os
 import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
 
 import msgspec
 
 from spool.domain.state import Changes
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.folders import Folders, folders_of, learn_folders
+from spool.host.git.checkpoints.glance import Glance, IndexStatus, glance
 from spool.host.git.checkpoints.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.modes import (
     Known,
     Modes,
+    Settled,
     learn_files,
     load_known,
     look,
@@ -19,17 +24,20 @@ from spool.host.git.checkpoints.modes import (
     signature,
     usual_modes,
 )
+from spool.host.git.checkpoints.mounts import mounts_below
 from spool.host.git.checkpoints.pace import tell
-from spool.host.git.checkpoints.paths import Spared, spared
+from spool.host.git.checkpoints.paths import Spared, is_repository, spared
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
 from spool.host.git.checkpoints.untracked import Untracked, find_untracked
 from spool.host.git.repository import git_environment, run_git
-from spool.host.threads import in_thread, together
+from spool.host.threads import Pulse, in_thread, together
 
 LARGE_FILE_BYTES = 100 << 20
 FILES_LISTED = 200
 _NOTHING = Spared()
+_FEW = 1_000
+"""Names that are compared with the ignore rules by themselves."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +72,9 @@ class Recorder:
     def __init__(self, shadow: Shadow, *, large_file_bytes: int = LARGE_FILE_BYTES) -> None:
         self.shadow = shadow
         self._large = large_file_bytes
+        self._user = os.geteuid()
         self._notes = shadow.git_dir / "known"
+        self._status = IndexStatus(shadow.index, name_bytes=32 if shadow.repository.object_format == "sha256" else 20)
 
     async def record(
         self, spare: Spared = _NOTHING, *, lets_go: bool = False, rules: IgnoreRules | None = None
@@ -73,13 +83,17 @@ class Recorder:
 
         A folder that has become a repository is let go, or else recorded as the folder that it was.
         """
+        rules = rules or await self.shadow.read_rules()
+        known, same = await in_thread(lambda pulse: self._glance(rules, spare, pulse))
+        if known is not None and same.files and known.user_index == self._user_index():
+            return _recording(known, _beside(known))
         await self.shadow.prepare(rules)
         try:
-            return await self._record(spare, lets_go=lets_go)
+            return await self._record(spare, same, lets_go=lets_go)
         except CommandFailed:
             # Its index may name objects that a full disk or the user's `git gc` has taken: begin anew, once.
             self.shadow.forget()
-            return await self._record(spare, lets_go=lets_go)
+            return await self._record(spare, Glance(), lets_go=lets_go)
 
     async def compare(self, before: str, after: str) -> Changes:
         """Return what changed from one recorded tree to another."""
@@ -105,11 +119,13 @@ class Recorder:
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
         )
 
-    async def _record(self, spare: Spared, *, lets_go: bool) -> Recording:
+    async def _record(self, spare: Spared, same: Glance, *, lets_go: bool) -> Recording:
         index = signature(self.shadow.index)
         known = load_known(self._notes, index)
-        survey = await self._survey(spare)
-        wanted = await self._wanted(known, survey)
+        survey, tracked = await together(self._survey(spare, same, known), self._tracked_anew(known))
+        if known and same.recent and not survey.changed and known.user_index == survey.user_index:
+            return _recording(known, survey.others)
+        wanted = await self._wanted(survey, tracked)
         everything = [] if known or not index else await self.shadow.names("ls-files", "-z")
         names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else {})]))
         seen, unseen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
@@ -123,39 +139,67 @@ class Recorder:
         known.recent = recent_of(seen, now_ns)
         learn_files(known.modes, seen)
         folders = await self._learn_folders(known, names, survey)
-        if lets_go and folders.repositories:
-            await self._let_go(known, folders.repositories)
-            return await self._record(spare, lets_go=True)
+        real = [name for name in folders.repositories if is_repository(self.shadow.top, name)]
+        if lets_go and real:
+            await self._let_go(known, real)
+            return await self._record(spare, Glance(), lets_go=True)
         taken = {name: seen[name] for name in [*wanted, *again] if name in seen}
         left = await self._take(known, survey.changed, again, taken)
         left |= {name: "not readable" for name in unseen if name in wanted}
+        left |= {name + b"/.git": "not a repository" for name in folders.repositories if name not in real}
         ignored = await self._name_hidden(survey, folders, left)
         known.user_index = survey.user_index
         known.index = signature(self.shadow.index)
+        settles = not (spare.names or left or survey.others.nested or folders.repositories or self.shadow.mounts)
+        known.settled = Settled(rules=self.shadow.rules, ignored=ignored) if settles else None
         save_known(self._notes, known)
-        return Recording(
-            tree=known.tree,
-            modes=known.modes,
-            ignored=ignored,
-            nested=survey.others.nested,
-            grown=folders.repositories,
-            left=left,
-            closed=folders.closed,
-        )
+        others = msgspec.structs.replace(survey.others, ignored=ignored)
+        return _recording(known, others, grown=folders.repositories, left=left, closed=folders.closed)
 
-    async def _survey(self, spare: Spared) -> _Survey:
-        user_index = signature(self.shadow.repository.git_dir / "index")
+    def _glance(self, rules: IgnoreRules, spare: Spared, pulse: Pulse) -> tuple[Known | None, Glance]:
+        """Look without git, if what stood beside the recorded files is known and looked for by the same rules."""
+        known = load_known(self._notes, signature(self.shadow.index))
+        settled = known.settled if known else None
+        if known is None or settled is None or settled.rules != rules or spare.names or mounts_below(self.shadow.top):
+            return known, Glance()
+        return known, glance(self.shadow.top, known, self._status, pulse)
+
+    def _user_index(self) -> tuple[int, ...]:
+        return signature(self.shadow.repository.git_dir / "index")
+
+    async def _survey(self, spare: Spared, same: Glance, known: Known | None) -> _Survey:
+        user_index = self._user_index()
         behind = spared(name + b"/" for name in self.shadow.mounts)
-        changed, others = await together(self._changed(), find_untracked(self.shadow, spare.also(behind.names)))
+        changed, others = await together(
+            self._changed(), self._others(known if same.folders else None, spare.also(behind.names))
+        )
         changed = {name: how for name, how in changed.items() if not behind.covers(name)}
         return _Survey(behind=behind, changed=changed, others=others, user_index=user_index)
 
-    async def _wanted(self, known: Known | None, survey: _Survey) -> list[bytes]:
+    async def _others(self, known: Known | None, spare: Spared) -> Untracked:
+        return _beside(known) if known and known.settled else await find_untracked(self.shadow, spare)
+
+    async def _tracked_anew(self, known: Known | None) -> list[bytes] | None:
+        """Return what is tracked yet ignored and not recorded, if the user's index is not the one last asked."""
+        if known is None:
+            return await self._tracked_yet_ignored()
+        if known.user_index == self._user_index():
+            return None
+        # To compare all names with the ignore rules takes git as long as to compare all files.
+        tracked, recorded = await together(self._tracked(), self.shadow.names("ls-files", "-z"))
+        new = [name for name in set(tracked).difference(recorded) if os.path.lexists(self.shadow.top + b"/" + name)]
+        if len(new) <= _FEW:
+            with suppress(CommandFailed):  # git refuses names behind a link
+                return [*await self.shadow.ignored(new)]
+        return await self._tracked_yet_ignored()
+
+    async def _wanted(self, survey: _Survey, tracked: list[bytes] | None) -> list[bytes]:
         """Return the files to take into the index."""
         changed, others = survey.changed, survey.others
         wanted = [name for name, how in changed.items() if how != b"D"] + others.files
-        if known is None or known.user_index != survey.user_index or _touches_rules([*changed, *others.files]):
-            wanted += [name for name in await self._tracked_yet_ignored() if name not in changed]
+        if tracked is None and _touches_rules([*changed, *others.files]):
+            tracked = await self._tracked_yet_ignored()
+        wanted += [name for name in tracked or () if name not in changed]
         return [name for name in wanted if not survey.behind.covers(name)]
 
     async def _learn_folders(self, known: Known, names: list[bytes], survey: _Survey) -> Folders:
@@ -211,12 +255,16 @@ class Recorder:
 
     async def _tracked_yet_ignored(self) -> list[bytes]:
         """Return what the user tracks in spite of their own ignore rules: to the shadow it would look ignored."""
+        return await self._tracked("--ignored", "--exclude-standard")
+
+    async def _tracked(self, *words: str) -> list[bytes]:
+        """Return what the user tracks, or which part of it."""
         git_dir = self.shadow.repository.git_dir
         if not (git_dir / "index").exists():
             return []
         done = await run_git(
             self.shadow.repository,
-            *("ls-files", "--cached", "--ignored", "--exclude-standard", "-z"),
+            *("ls-files", "--cached", "-z", *words),
             timeout_s=self.shadow.timeout_s,
             env=git_environment(GIT_DIR=str(git_dir), GIT_WORK_TREE=str(self.shadow.repository.top)),
         )
@@ -228,7 +276,33 @@ class Recorder:
             return ""
         if entry.st_size > self._large:
             return f"larger than {self._large >> 20} MB" if self._large >> 20 else f"larger than {self._large} bytes"
-        return "" if os.access(self.shadow.top + b"/" + name, os.R_OK) else "not readable"
+        own = entry.st_uid == self._user and entry.st_mode & stat.S_IRUSR
+        return "" if own or os.access(self.shadow.top + b"/" + name, os.R_OK) else "not readable"
+
+
+def _recording(
+    known: Known,
+    others: Untracked,
+    *,
+    grown: Sequence[bytes] = (),
+    left: Mapping[bytes, str] = MappingProxyType({}),
+    closed: Sequence[bytes] = (),
+) -> Recording:
+    return Recording(
+        tree=known.tree,
+        modes=known.modes,
+        ignored=others.ignored,
+        nested=others.nested,
+        grown=list(grown),
+        left=dict(left),
+        closed=list(closed),
+    )
+
+
+def _beside(known: Known) -> Untracked:
+    """Return what stood beside the recorded files when nothing was left to record."""
+    ignored = known.settled.ignored if known.settled else []
+    return Untracked(files=[], folders=[], nested=[], ignored=ignored)
 
 
 def _can_hold(entry: os.stat_result) -> bool:

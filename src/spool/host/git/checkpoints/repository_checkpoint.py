@@ -11,6 +11,7 @@ from spool.host.git.checkpoints.essentials import content_of, put_essential, rea
 from spool.host.git.checkpoints.folders import open_folders
 from spool.host.git.checkpoints.git_directory_copy import GitDirectoryCopy
 from spool.host.git.checkpoints.ignored import read_ignored
+from spool.host.git.checkpoints.nested_git_directory import NestedGitDirectory, link_of
 from spool.host.git.checkpoints.paths import Spared, shown, spared
 from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
@@ -19,6 +20,7 @@ from spool.host.git.checkpoints.snapshot import Part
 from spool.host.git.checkpoints.tree import TreeRestorer
 from spool.host.git.checkpoints.unfinished import (
     Blobs,
+    Unfinished,
     oids_of,
     read_staging,
     read_unfinished,
@@ -26,13 +28,13 @@ from spool.host.git.checkpoints.unfinished import (
     restore_state_files,
     wait_for_lock,
 )
-from spool.host.git.checkpoints.user_repository import UserRepository
-from spool.host.git.checkpoints.worktree_identity import mark_of, nested_key, new_mark, put_mark
+from spool.host.git.checkpoints.user_repository import Head, Refs, UserRepository
+from spool.host.git.checkpoints.worktree_identity import nested_key
 from spool.host.git.repository import Repository
-from spool.host.state.files import replace_file
 from spool.host.threads import in_thread, together
 
 _MOST_NAMED = 50
+_NO_REFS = Refs(Head(None, None), {})
 
 
 class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +77,16 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
 class RepositoryCheckpoint:
     """The repository at one place in the working tree."""
 
-    def __init__(self, repository: Repository, path: bytes, settings: TreeSettings) -> None:
+    def __init__(self, repository: Repository, path: bytes, settings: TreeSettings, *, stranger: bool = False) -> None:
+        """`stranger`: another one stands in the place of this repository, and only its files are recorded."""
         self.path = path
         self.repository = repository
+        self.stranger = stranger
         self._settings = settings
-        # A nested repository goes with its folder when an agent removes that: then there is no one to borrow from.
-        borrows = not path or not repository.git_dir.is_relative_to(repository.top)
         git_dir = settings.home / (nested_key(settings.key, path) if path else settings.key)
-        self.shadow = Shadow(repository, git_dir=git_dir, timeout_s=settings.timeout_s, borrows=borrows)
+        self._copy = GitDirectoryCopy(git_dir / "copy")
+        self._directory = NestedGitDirectory(repository, path, outer=settings.common_dir, copy=self._copy)
+        self.shadow = Shadow(repository, git_dir=git_dir, timeout_s=settings.timeout_s, lender=self._lender())
         self._recorder = Recorder(self.shadow, large_file_bytes=settings.large_file_bytes)
         pins, note = f"refs/spool/pin/{settings.key}/", self.shadow.git_dir / "changing-refs"
         self._user = UserRepository(repository, timeout_s=settings.timeout_s, pins=pins, note=note)
@@ -91,33 +95,44 @@ class RepositoryCheckpoint:
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
         self._safe: dict[str | None, set[str]] = {}
         self._mended: list[str] = []
-        self._copy = GitDirectoryCopy(git_dir / "copy") if path else None
+
+    def _lender(self) -> Path | None:
+        """Return where objects may be borrowed from: not from where an agent removes them together with a folder."""
+        if self.stranger:
+            return self._copy.objects if self._copy.exists else None
+        inside = self.path and self.repository.git_dir.is_relative_to(self.repository.top)
+        return None if inside else self.repository.common_dir / "objects"
+
+    async def is_itself(self, then: Part) -> bool:
+        """Whether what stands at its place is the repository that was recorded, and git can read it."""
+        if self.stranger or not await in_thread(lambda _: self._directory.is_itself(then)):
+            return False
+        await self._mend(then)
+        return await self._user.is_readable()
 
     async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
         """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
         settings, repository = self._settings, self.repository
-        await self._user.remove_own_locks()
-        if then:
-            await self._mend(then)
-        recording, refs = await together(self._record(then, lets_go=lets_go), self._user.refs())
-        unfinished = await in_thread(lambda _: read_unfinished(repository.git_dir, settings.blobs))
-        key = (unfinished.index, refs.head.commit)
-        if key not in self._staging:
-            self._staging = {key: await read_staging(self._user, refs.head.commit)}
-        staged, staging = self._staging[key]
+        if self.stranger:
+            recording, (refs, unfinished) = await self._record(then, lets_go=lets_go), (_NO_REFS, Unfinished())
+        else:
+            await self._user.remove_own_locks()
+            if then:
+                await self._mend(then)
+            recording, (refs, unfinished) = await together(self._record(then, lets_go=lets_go), self._read_user())
         saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
         part = Part(
             path=self.path,
             git_dir=settings.place_of(repository.git_dir),
             common_dir=settings.place_of(repository.common_dir),
             object_format=repository.object_format,
-            link=_link(repository.top / ".git"),
-            mark=await in_thread(lambda _: self._mark(new=then is None)),
+            link=link_of(repository.top / ".git"),
+            mark=await in_thread(lambda _: self._directory.mark(new=then is None)) if self.path else "",
             tree=recording.tree,
             modes=recording.modes,
             refs=refs,
             log_size=log_size(repository.git_dir),
-            unfinished=msgspec.structs.replace(unfinished, staged=staged, staging=staging),
+            unfinished=unfinished,
             ignored=recording.ignored,
             ignored_files=saved,
             left=sorted(recording.left),
@@ -126,8 +141,19 @@ class RepositoryCheckpoint:
             rules=self.shadow.rules,
             other_logs=self._user.other_logs(),
             essentials=read_essentials(repository),
+            stranger=self.stranger,
         )
         return part, [*self._left_warnings(recording.left), *self._ignored_warnings(refused)]
+
+    async def _read_user(self) -> tuple[Refs, Unfinished]:
+        """Return refs, and the index with what is half-done, of the user's repository."""
+        refs = await self._user.refs()
+        found = await in_thread(lambda _: read_unfinished(self.repository.git_dir, self._settings.blobs))
+        key = (found.index, refs.head.commit)
+        if key not in self._staging:
+            self._staging = {key: await read_staging(self._user, refs.head.commit)}
+        staged, staging = self._staging[key]
+        return refs, msgspec.structs.replace(found, staged=staged, staging=staging)
 
     async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
         """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
@@ -146,13 +172,21 @@ class RepositoryCheckpoint:
 
     async def keep(self, owner: str, part: Part, *, instead: Part | None = None) -> Stale:
         """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
+        if self.stranger:
+            await self.shadow.secure(part.tree, head=None, safe=set())
+            await self._trees.hold(owner, {part.tree}, held=set())
+            return Stale(pins=set(), trees=set(), warnings=[])
         head, repository = part.refs.head.commit, self.repository
         heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
-        if instead:  # a repository that was put in the place of another has not its commits
-            heads = await self._user.existing(heads)
-        tips = set(part.refs.names.values()) - (set(instead.refs.names.values()) if instead else set())
+        tips = set(part.refs.names.values())
+        if instead:  # an agent may have removed objects, or written anything into a ref
+            tips -= set(instead.refs.names.values())
+            there = await self._user.existing(heads | tips)
+            heads, tips, head = heads & there, tips & there, head if head in there else None
         more = sorted(tips - heads)[:MOST_PINS]
-        named = await self._user.existing(oids_of(part.unfinished) - heads)
+        half_done = oids_of(part.unfinished) - heads
+        pinned = half_done & self._user.pinned(owner)  # so they exist
+        named = pinned | await self._user.existing(half_done - pinned)
         wanted = {*heads, *more, *named, *await self._staged_tree(part)}
         pins = await self._pins.hold(owner, wanted, held=self._user.pinned(owner))
         safe = self._safe.setdefault(head, set())
@@ -161,9 +195,8 @@ class RepositoryCheckpoint:
             safe.add(part.tree)
         wanted = {part.tree, *([instead.tree] if instead else [])}
         trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
-        if self._copy and not instead and repository.git_dir == repository.common_dir:
-            copy = self._copy
-            await in_thread(lambda _: copy.update(repository.git_dir))
+        if self.path and not instead and repository.git_dir == repository.common_dir:
+            await in_thread(lambda _: self._copy.update(repository.git_dir))
         missed = len(tips - heads) - len(more)
         warnings = [self._name(f"{missed} branches and tags are too many to be pinned")] if missed else []
         return Stale(pins=pins, trees=trees, warnings=warnings)
@@ -181,7 +214,7 @@ class RepositoryCheckpoint:
         await self._user.remove_own_locks()
         for pins in self._all_pins():
             await pins.release(owner)
-        if self._copy and not self.shadow.holds_trees:
+        if self.path and not self.shadow.holds_trees:
             self._copy.remove()
 
     async def tidy(self, owners: set[str]) -> None:
@@ -199,21 +232,22 @@ class RepositoryCheckpoint:
         in_user = [self._pins] if self._user.exists else []
         return [*in_user, self._trees] if self.shadow.git_dir.is_dir() else in_user
 
-    async def put_back(self, target: Part, now: Part | None, displaced: DisplacedFiles) -> list[str]:
+    async def put_back(
+        self, target: Part, now: Part | None, displaced: DisplacedFiles, own: DisplacedFiles
+    ) -> list[str]:
         """Bring the repository back to what the target holds; return what was left as it is."""
         repository, patience_s = self.repository, self._settings.timeout_s
-        await in_thread(lambda _: self._make_place(target, displaced))
-        if self._copy and self._copy.exists and not repository.git_dir.exists():
-            copy = self._copy
-            await in_thread(lambda _: copy.restore(repository.git_dir))
-            if target.mark:
-                await in_thread(lambda _: put_mark(repository.git_dir, target.mark))
-        await self._mend(target)
+        if self.path:
+            await in_thread(lambda _: self._directory.exchange(target, displaced, own))
+        if not self.stranger:
+            await self._mend(target)
         if self._user.exists:
             await in_thread(lambda pulse: wait_for_lock(repository.git_dir, patience_s=patience_s, pulse=pulse))
         await self.shadow.prepare(target.rules)
         tree = TreeRestorer(self._recorder, target, now, displaced)
         await tree.restore()
+        if self.stranger:
+            return self._listed(tree.failed)
         if not self._user.exists:
             gone = self._name("the repository itself is gone: its files are back, its history is not")
             return [gone, *self._listed(tree.failed)]
@@ -263,30 +297,6 @@ class RepositoryCheckpoint:
         rows = b"".join(b"100644 blob %b\t%d\0" % (oid.encode(), n) for n, oid in enumerate(part.unfinished.staged))
         return {(await self._user.git("mktree", "-z", stdin=rows)).decode().strip()}
 
-    def _make_place(self, target: Part, displaced: DisplacedFiles) -> None:
-        """See to it that a nested repository has a folder, with the `.git` that it had and not another one."""
-        top = self.repository.top
-        top.mkdir(parents=True, exist_ok=True)
-        link = top / ".git"
-        if self.path and os.path.lexists(link) and self._is_another(link, target):
-            displaced.put(self.shadow.top, b".git", known_as=self.path + b"/.git")
-        if target.link is not None and not link.exists():
-            replace_file(link, target.link)
-            link.chmod(0o644)
-
-    def _is_another(self, link: Path, target: Part) -> bool:
-        if target.link is not None:
-            return _link(link) != target.link
-        return mark_of(link) != target.mark and self._copy is not None and self._copy.exists
-
-    def _mark(self, *, new: bool) -> str:
-        """Return the id of a nested repository, a new one if it has none and is to get one."""
-        link = self.repository.top / ".git"
-        if not self.path or not link.is_dir():
-            return ""
-        mark = mark_of(link)
-        return put_mark(link, new_mark()) if new and not mark else mark
-
     def _listed(self, named: dict[bytes, str]) -> list[str]:
         """Return a warning for each name, and one for all beyond the first."""
         lines = [self._name(f"{shown(name) or 'the top folder'} {why}") for name, why in named.items()]
@@ -314,6 +324,7 @@ def same_work(one: Part, other: Part) -> bool:
     return (
         (one.tree, one.modes, one.refs, one.nested, one.unfinished.files, one.unfinished.staging)
         == (other.tree, other.modes, other.refs, other.nested, other.unfinished.files, other.unfinished.staging)
+        and one.stranger == other.stranger
         and all(one.ignored_files.get(name) == kept for name, kept in other.ignored_files.items())
         and set(one.grown) <= set(other.grown)
         and _files(one.left) <= _files(other.left)
@@ -328,7 +339,3 @@ def _files(names: list[bytes]) -> set[bytes]:
 def _rules(names: list[bytes]) -> set[bytes]:
     """Return the files with ignore rules that are themselves ignored: a revert takes new ones away."""
     return {name for name in names if name.rpartition(b"/")[2] == b".gitignore"}
-
-
-def _link(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None

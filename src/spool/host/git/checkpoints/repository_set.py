@@ -4,6 +4,7 @@ import os
 
 import msgspec
 
+from spool.errors import CommandFailed
 from spool.host.git.checkpoints.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.mounts import mounts_below
 from spool.host.git.checkpoints.paths import place, shown, spared
@@ -28,16 +29,21 @@ class RepositorySet:
         """Return the repository of a part, there or not."""
         git_dir = self._settings.path_of(part.git_dir)
         known = self._repositories.get(part.path)
-        if known is None or (part.path and known.repository.git_dir != git_dir):
-            repository = msgspec.structs.replace(
-                self._repository,
-                top=place(self._top, part.path),
-                git_dir=git_dir,
-                common_dir=self._settings.path_of(part.common_dir),
-                object_format=part.object_format,
-            )
-            self._repositories[part.path] = RepositoryCheckpoint(repository, part.path, self._settings)
-        return self._repositories[part.path]
+        if known is None or (part.path and (known.repository.git_dir, known.stranger) != (git_dir, part.stranger)):
+            known = self._make(part, stranger=part.stranger)
+        return known
+
+    def _make(self, part: Part, *, stranger: bool) -> RepositoryCheckpoint:
+        repository = msgspec.structs.replace(
+            self._repository,
+            top=place(self._top, part.path),
+            git_dir=self._settings.path_of(part.git_dir),
+            common_dir=self._settings.path_of(part.common_dir),
+            object_format=part.object_format,
+        )
+        made = RepositoryCheckpoint(repository, part.path, self._settings, stranger=stranger)
+        self._repositories[part.path] = made
+        return made
 
     async def take(self, target: Snapshot | None) -> tuple[list[Part], list[str]]:
         """Return the working tree as it is now. On the way to a target, only what the target has is taken apart:
@@ -51,7 +57,7 @@ class RepositorySet:
             path = waiting.pop(0)
             then = before.get(path) if before else None
             part, answer = await self._repositories[path].take(then, lets_go=before is None)
-            mine, refused = await self._sort_nested(part)
+            mine, refused = await self._sort_nested(part, before or {})
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
             warnings += answer + [why for why in refused.values() if why]
             full = [_join(path, name) for name in mine]
@@ -63,8 +69,10 @@ class RepositorySet:
         for one in self._repositories.values():
             one.shadow.forget()
 
-    async def put_back(self, target: Snapshot, parts: list[Part], displaced: DisplacedFiles) -> list[str]:
-        """Bring all repositories back to what the target holds, the outer ones first."""
+    async def put_back(
+        self, target: Snapshot, parts: list[Part], displaced: DisplacedFiles, own: DisplacedFiles
+    ) -> list[str]:
+        """Bring all repositories back, the outer ones first; `own` is what was moved aside when the target was."""
         now = {part.path: part for part in parts}
         behind = spared(name + b"/" for name in mounts_below(self._top))
         warnings = []
@@ -72,8 +80,19 @@ class RepositorySet:
             if part.path and behind.covers(part.path):
                 warnings.append(f"{shown(part.path)} is behind a mount point: it is left as it is")
             else:
-                warnings += await self.at(part).put_back(part, now.get(part.path), displaced)
+                warnings += await self._put_back(part, now.get(part.path), displaced, own)
         return warnings
+
+    async def _put_back(
+        self, part: Part, now: Part | None, displaced: DisplacedFiles, own: DisplacedFiles
+    ) -> list[str]:
+        """Bring one repository back. A nested one that refuses does not end the revert of the others."""
+        try:
+            return await self.at(part).put_back(part, now, displaced, own)
+        except (CommandFailed, OSError) as error:
+            if not part.path:
+                raise
+            return [f"{shown(part.path)} cannot be brought back: {error}"]
 
     def bring_back(self, displaced: DisplacedFiles, instead: DisplacedFiles) -> None:
         """Put back what was moved aside; what stands there now goes aside in its turn."""
@@ -95,17 +114,21 @@ class RepositorySet:
         return answer.decode("utf-8", "replace")
 
     async def tidy(self, owners: set[str]) -> None:
-        """Let go of what nobody owns any more, such as what a run that was killed had begun to save."""
+        """Release what nobody owns any more, for example what a killed run had begun to save."""
         for one in self._repositories.values():
             await one.tidy(owners)
 
-    async def _sort_nested(self, part: Part) -> tuple[list[bytes], dict[bytes, str]]:
+    async def _sort_nested(self, part: Part, before: dict[bytes, Part]) -> tuple[list[bytes], dict[bytes, str]]:
         """Return which nested repositories are part of this working tree, and which are not, with the reason."""
         mine: list[bytes] = []
         refused: dict[bytes, str] = {}
         for name in part.nested:
-            why = await self._refusal(_join(part.path, name))
-            if why is None:
+            path = _join(part.path, name)
+            then = before.get(path)
+            if then is not None:
+                await self._recognise(then)
+                mine.append(name)
+            elif (why := await self._refusal(path)) is None:
                 mine.append(name)
             else:
                 refused[name + b"/"] = why
@@ -127,6 +150,12 @@ class RepositorySet:
         found = msgspec.structs.replace(found, kept=outer.kept)
         self._repositories.setdefault(path, RepositoryCheckpoint(found, path, self._settings))
         return None
+
+    async def _recognise(self, then: Part) -> None:
+        """Look whether a repository is the one that was recorded at its place. Of any other, only files are taken."""
+        known = self.at(then)
+        if not await known.is_itself(then):
+            self._make(then, stranger=True).shadow.forget()
 
 
 def _join(path: bytes, name: bytes) -> bytes:

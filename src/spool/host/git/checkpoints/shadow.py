@@ -75,11 +75,12 @@ GATES = "gates-"
 class Shadow:
     """The git directory, and the commands run in it."""
 
-    def __init__(self, repository: Repository, *, git_dir: Path, timeout_s: float, borrows: bool = True) -> None:
+    def __init__(self, repository: Repository, *, git_dir: Path, timeout_s: float, lender: Path | None) -> None:
+        """`lender` is where objects are that need not be copied."""
         self.repository = repository
         self.top = os.fsencode(repository.top)
         self.timeout_s = timeout_s
-        self.borrows = borrows
+        self._lender = lender
         self.git_dir = git_dir
         self._env = bound_environment(
             self.git_dir,
@@ -99,9 +100,13 @@ class Shadow:
         """The shadow's own index."""
         return self.git_dir / "index"
 
+    async def read_rules(self) -> IgnoreRules:
+        """Return the ignore rules that the user's git has now."""
+        return await self._reader.read()
+
     async def prepare(self, rules: IgnoreRules | None = None) -> None:
         """Make the shadow if there is none, with these ignore rules or else those that the user's git has now."""
-        self.rules = rules or await self._reader.read()
+        self.rules = rules or await self.read_rules()
         await asyncio.to_thread(self._make)
         await self._unlock()
 
@@ -198,7 +203,7 @@ class Shadow:
         What the pinned HEAD has, or a tree that is already safe, is not copied. HEAD is named by its tree: a commit
         would leave nothing out here, and 100,000 files would be copied each time.
         """
-        if not self.borrows:
+        if self._lender is None:
             return
         wanted = "".join([f"{tree}\n", *([f"^{head}^{{tree}}\n"] if head else []), *(f"^{one}\n" for one in safe)])
         await self.git(
@@ -259,13 +264,13 @@ class Shadow:
         extensions = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
         folds = (self.git_dir / "INFO").exists()  # what the file system does, whatever the user's setting says
         settings = _SETTINGS.format(version=int(sha256), folds=str(folds).lower(), extensions=extensions)
-        lent = os.fsencode(self.repository.common_dir / "objects") + b"\n"
+        lent = os.fsencode(self._lender) + b"\n" if self._lender else b""
         for name, content in {
             "config": settings.encode(),
             "info/attributes": _ATTRIBUTES,
             "info/exclude": self.rules.exclude + b"\n" + _EXCLUDED,
             "info/more": self.rules.more,
-            "objects/info/alternates": lent if self.borrows else b"",
+            "objects/info/alternates": lent,
             "HEAD": b"ref: refs/heads/spool\n",
         }.items():
             path = self.git_dir / name

@@ -48,6 +48,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """How long the logs of other working trees' HEADs were."""
     essentials: dict[str, bytes] = {}
     """HEAD and the configuration, in case that git cannot read them any more."""
+    stranger: bool = False
+    """Whether another repository, or a broken one, stood in the place of the recorded one: only its files are here."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ def is_past(changed_ns: int, now_ns: int) -> bool:
 def recent_of(found: dict[bytes, os.stat_result], now_ns: int) -> dict[bytes, Stamp]:
     """Return the files in which git could miss another change."""
     return {
-        name: _stamp(entry) if is_past(entry.st_ctime_ns, now_ns) else ()
+        name: stamp_of(entry) if is_past(entry.st_ctime_ns, now_ns) else ()
         for name, entry in found.items()
         if entry.st_ctime_ns >= now_ns - _COARSE_NS
     }
@@ -44,8 +44,9 @@ def recent_of(found: dict[bytes, os.stat_result], now_ns: int) -> dict[bytes, St
 
 def suspects(recent: dict[bytes, Stamp], found: dict[bytes, os.stat_result]) -> list[bytes]:
     """Return the recent files that must be read: their status differs, or proves nothing."""
-    return [name for name, stamp in recent.items() if name in found and _stamp(found[name]) != stamp]
+    return [name for name, stamp in recent.items() if name in found and stamp_of(found[name]) != stamp]
 
 
-def _stamp(entry: os.stat_result) -> Stamp:
+def stamp_of(entry: os.stat_result) -> Stamp:
+    """Return what of a status differs after any change."""
     return (entry.st_mtime_ns, entry.st_ctime_ns, entry.st_size, entry.st_ino)

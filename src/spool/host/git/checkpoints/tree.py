@@ -53,7 +53,8 @@ class TreeRestorer:
         await self._restore_rules(rewrite)
         if await self._remove_repositories():
             rewrite |= await self._to_rewrite()
-        await self._remove_new()
+        if await self._remove_new():  # git does not list what is behind a link that leads to itself
+            rewrite |= await self._to_rewrite()
         await self._write(rewrite)
         if rewrite:
             self.failed = dict.fromkeys(await self._to_rewrite(), "cannot be brought back") | self.failed
@@ -99,8 +100,8 @@ class TreeRestorer:
         await in_thread(lambda pulse: self._take_away(gone, pulse))
         return bool(gone)
 
-    async def _remove_new(self) -> None:
-        """Take away what is neither ignored nor was there before."""
+    async def _remove_new(self) -> bool:
+        """Take away what is neither ignored nor was there before; return whether there was any such file."""
         spare, now = self._spare, self._now.modes if self._now else Modes()
         listing: list[str | bytes] = ["ls-files", "--others", *self._shadow.excluded_mounts, "--exclude-standard", "-z"]
         files, collapsed = await together(self._shadow.names(*listing), self._shadow.names(*listing, "--directory"))
@@ -116,6 +117,7 @@ class TreeRestorer:
         await in_thread(lambda pulse: self._take_away(hidden, pulse))
         await in_thread(lambda pulse: self._remove_folders(new, pulse))
         await in_thread(lambda pulse: self._for_each(self._unreadable(), pulse, self._take_folder_away))
+        return bool(new)
 
     def _unreadable(self) -> list[bytes]:
         """Return the new folders in which something cannot be read or reached: they are moved as a whole."""
@@ -187,10 +189,13 @@ class TreeRestorer:
         for chunk in chunks(ready):
             tell("restore", done / len(ready), files=len(ready))
             done += len(chunk)
-            with suppress(CommandFailed):  # the other files are written; the last comparison names those that are not
+            try:
                 await self._shadow.git(
                     "checkout-index", "-f", "-u", "-q", "-z", "--stdin", stdin=b"\0".join(chunk) + b"\0"
                 )
+            except CommandFailed:  # the other files are written, yet not noted; the last comparison names the rest
+                with suppress(CommandFailed):
+                    await self._shadow.git("update-index", "-q", "--refresh")
 
     def _clear_way(self, names: list[bytes], pulse: Pulse) -> None:
         """Move aside what stands where a file or a folder has to be: git would delete the folder with all in it."""

@@ -30,6 +30,9 @@ _OLD_S = 1
 """A restored index is dated 1970: git trusts an entry older than its index, and would hide real edits."""
 
 
+_UNREADABLE = "unreadable"
+
+
 class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
     """What the git directory holds beside refs and objects."""
 
@@ -96,7 +99,10 @@ def oids_of(unfinished: Unfinished) -> set[str]:
 async def read_staging(user: UserRepository, head: str | None) -> tuple[tuple[str, ...], str]:
     """Return the objects that only the index names, and a digest of this staging area."""
     base = head or empty_tree(user.repository)
-    raw = await user.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
+    try:
+        raw = await user.git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=all", base)
+    except CommandFailed:  # git cannot read the index; its bytes are kept all the same
+        return (), _UNREADABLE
     rows = [row.split(b" ") for row in raw.split(b"\0")[:-1:2]]
     oids = {row[3].decode() for row in rows if row[1] != b"160000"}
     if any(row[4] == b"U" for row in rows):
@@ -137,6 +143,8 @@ def restore_index(git_dir: Path, saved: Unfinished, blobs: Blobs, *, patience_s:
     data = blobs.get(saved.index)
     if index.is_file() and index.read_bytes() == data:
         return
+    if index.is_dir():
+        remove_folder(index)
     mode = stat.S_IMODE(index.stat().st_mode) if index.is_file() else 0o644
     draft = git_dir / "index.spool"
     replace_file(draft, data)

@@ -97,7 +97,8 @@ def _folders(top: bytes, start: list[bytes], spare: Spared, nested: set[bytes], 
         folder = waiting.pop()
         if folder not in nested and not spare.covers(folder):
             entries = _entries(top, folder, walked)
-            waiting += [folder + b"/" + entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name != b".git"]
+            waiting += [folder + b"/" + entry.name for entry in folders]
     return walked
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from spool.errors import CommandFailed
 from spool.host.command import Completed
+from spool.host.git.checkpoints.ref_stamps import RefStamps, read_ref_stamps
 from spool.host.git.checkpoints.shadow import remove_locks
 from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
 from spool.host.state.files import replace_file
@@ -44,6 +45,8 @@ class UserRepository:
         self._note = note
         self.pins = pins
         self._pinned: list[str] = []
+        self._read: tuple[RefStamps, Refs] | None = None
+        """The refs as git last gave them, and the status of their files just before."""
         self._timeout_s = timeout_s
         # Bound to this very repository: where the agent has removed a nested one, git would find the outer.
         self._env = bound_environment(repository.git_dir, repository.top)
@@ -97,7 +100,15 @@ class UserRepository:
         )
 
     async def refs(self) -> Refs:
-        """Return HEAD and all refs that are the user's own, and take note of Spool's."""
+        """Return HEAD and all refs that are the user's own, and take note of Spool's; ask git only after a change."""
+        stamps, proved = await in_thread(lambda _: read_ref_stamps(self.repository, self._note.parent))
+        if self._read is None or stamps is None or stamps != self._read[0]:
+            refs = await self._read_refs()
+            self._read = (stamps, refs) if stamps is not None and proved else None
+            return refs
+        return self._read[1]
+
+    async def _read_refs(self) -> Refs:
         answer = await self.git("for-each-ref", "--format=%(HEAD)%(objectname) %(symref)%00%(refname)")
         names: dict[bytes, str] = {}
         links: dict[bytes, bytes] = {}
@@ -145,8 +156,8 @@ class UserRepository:
         return len(others), {tree[b"branch"] for tree in others if b"branch" in tree}
 
     async def is_readable(self) -> bool:
-        """Whether git accepts the git directory: with a broken HEAD or configuration it refuses every command."""
-        return (await self.ask("rev-parse", "--git-dir")).exit_code == 0
+        """Whether git accepts the git directory: with a broken HEAD, configuration or list of refs it refuses to."""
+        return (await self.ask("for-each-ref", "--count=1")).exit_code == 0
 
     def other_logs(self) -> dict[bytes, int]:
         """Return the logs of other working trees' HEADs, and how long they are."""

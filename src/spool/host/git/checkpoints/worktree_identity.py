@@ -51,9 +51,10 @@ class WorktreeIdentity:
         """Keep the id in the git directory. Called before anything is saved under it."""
         self.check()
         if self._record is None or _read(self._path) != self._record:
-            self._record = self._record or self._here(self.key)
+            record = self._record or self._here(self.key)
             make_folder(self._path.parent)
-            replace_file(self._path, msgspec.msgpack.encode(self._record))
+            replace_file(self._path, msgspec.msgpack.encode(record))
+            self._record = record  # not before it is there: a full disk is not a replaced git directory
             make_folder(self._shadows / self.key)
             (self._shadows / self.key / _CLAIMED).touch(mode=0o600)
 
@@ -67,10 +68,17 @@ class WorktreeIdentity:
         if lost or git_dir_of(top) != self._link or not self._repository.git_dir.is_dir():
             raise CheckpointError(
                 f"the git directory {self._repository.git_dir} was removed or replaced; nothing was changed",
-                hint="its checkpoints are gone with it; the files in the working tree are as they were left",
+                hint="the files in the working tree are as they were left; " + self._rest(lost=lost),
             )
         if self._repository.is_clone and (path := leads_out(self._repository.git_dir)):
             raise CheckpointError(f"the clone's git directory leads out of the clone: {path}", hint=LEADING_OUT_HINT)
+
+    def _rest(self, *, lost: bool) -> str:
+        """Say what is left of the checkpoints: an agent may only have replaced the `.git` that leads to them."""
+        if lost or self._record is None or not self._repository.git_dir.is_dir():
+            return "its checkpoints are gone with it"
+        git_dir, link = self._repository.git_dir, self._repository.top / ".git"
+        return f"its checkpoints are kept in {git_dir}: start again once {link} leads there"
 
     def _recognise(self, found: _Record) -> None:
         """Decide whether a record is this working tree's own, moved or not, or was copied from another."""

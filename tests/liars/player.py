@@ -35,10 +35,12 @@ class Played:
     """What the gates said of the last claim."""
     reason: str
     output: str
+    unmet: tuple[str, ...] = ()
+    """The checks that do not hold for what the agent left."""
 
 
-def play(case: Case, door: str, base: Path) -> Played:
-    """Run the case's loop to its end."""
+def play(case: Case, door: str, base: Path, *, checks: bool = False) -> Played:
+    """Run the case's loop to its end, and if wanted its checks of what the agent left."""
     scratch = _scratch(case, base)
     flags = [*_LIMITS[door], *case.flags, *case.flags_for.get(door, ())]
     flags += [word for gate in case.gates for word in ("--verify", _filled(gate, base))]
@@ -56,7 +58,12 @@ def play(case: Case, door: str, base: Path) -> Played:
     claims = [record["proof"] for record in records if record.get("proof")]
     code = None if door == "wt-loop" else done.returncode
     said = done.stdout + done.stderr
-    return Played(code, state.get("status", ""), claims[-1] if claims else None, state.get("reason", ""), said)
+    unmet = tuple(check for check in case.checks if checks and _fails(check, scratch))
+    return Played(code, state.get("status", ""), claims[-1] if claims else None, state.get("reason", ""), said, unmet)
+
+
+def _fails(check: str, scratch: Scratch) -> bool:
+    return bool(subprocess.run(["bash", "-c", check], cwd=scratch.root, env=scratch.env, check=False).returncode)
 
 
 def _wt_loop(scratch: Scratch, *words: str) -> subprocess.CompletedProcess[str]:
@@ -74,9 +81,10 @@ def _wt_loop(scratch: Scratch, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _scratch(case: Case, base: Path) -> Scratch:
-    root, home, folder = base / "project", base / "home", base / "bin"
+    top, home, folder = base / "project", base / "home", base / "bin"
+    root = top / case.folder
     for path in (root, home, folder, base / "outside"):
-        path.mkdir()
+        path.mkdir(parents=True)
     env = {
         "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "HOME": str(home),
@@ -96,7 +104,7 @@ def _scratch(case: Case, base: Path) -> Scratch:
         path.write_text(_filled(text, base))
         if text.startswith("#!"):
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "start")):
+    for words in (("init", "-q", "-b", "main", str(top)), ("add", "-A"), ("commit", "-q", "-m", "start")):
         scratch.git(*words)
     _agent(case, scratch, base)
     return scratch

@@ -25,35 +25,43 @@ class Account:
 
     def save(self, **changed: Any) -> None:
         """Replace the state, durably."""
+        self._change(**changed)
+        self._ports.store.save(self.state)
+
+    def _change(self, **changed: Any) -> None:
         now = self._ports.clock.now()
         if changed.get("phase", self.state.phase) is not self.state.phase:
             changed.setdefault("waiting_until", None)
             changed.setdefault("checking", "")
             changed["phase_since"] = now
         self.state = msgspec.structs.replace(self.state, updated_at=now, **changed)
-        self._ports.store.save(self.state)
 
     def remember(self, memory: PlanState) -> None:
         """Save a plan's memory, if it has changed."""
         if memory != self.state.memory:
             self.save(memory=memory)
 
-    def end_iteration(self, record: IterationRecord, memory: PlanState) -> None:
+    def end_iteration(self, record: IterationRecord, memory: PlanState, *, saved_soon: bool = False) -> None:
         """Save an end. The iteration stays in flight until history and journal have it, or a crash would lose it."""
         self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
-        self.count_iteration(record, memory)
+        self.count_iteration(record, memory, saved_soon=saved_soon)
 
-    def count_iteration(self, record: IterationRecord, memory: PlanState) -> None:
-        """Save what an iteration has taken, after history and journal have it."""
+    def count_iteration(self, record: IterationRecord, memory: PlanState, *, saved_soon: bool = False) -> None:
+        """Save what an iteration has taken, after history and journal have it; or leave that to the save that follows.
+
+        Until then a run that is killed finds the iteration in flight and in the history, and judges it again.
+        """
         try:
             self._ports.expenses.add(record)
         except SpoolError as error:
             self.warn(error)
         receipt = self.state.receipt.with_iteration(record)
         usage = self.state.usage + record.usage
-        self.save(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=usage, receipt=receipt)
+        self._change(phase=Phase.PREPARING, in_flight=None, memory=memory, usage=usage, receipt=receipt)
+        if not saved_soon:
+            self._ports.store.save(self.state)
 
     def count_wait(self, seconds: float) -> None:
         """Add a wait to the receipt."""
@@ -63,7 +71,14 @@ class Account:
     def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
         now = self._ports.clock.now()
-        self.save(status=finish.status, reason=finish.reason, limit=finish.limit, phase=Phase.ENDED, ended_at=now)
+        self.save(
+            status=finish.status,
+            reason=finish.reason,
+            limit=finish.limit,
+            phase=Phase.ENDED,
+            waiting_until=finish.retry_at,
+            ended_at=now,
+        )
         if finish.status is Status.DONE:
             proof = self.state.memory.proof or Proof.WORD
             self._ports.emit(Complete(iterations=iterations, usage=self.state.usage, proof=proof, evidence=evidence))
@@ -77,10 +92,11 @@ class Account:
                 exit_code=int(finish.exit_code),
                 limit=finish.limit,
                 receipt=self.state.receipt,
+                retry_at=finish.retry_at,
             )
         )
 
-    def abandon(self, why: str, status: Status, *, iterations: int) -> None:
+    def abandon(self, why: str, status: Status, *, iterations: int, code: ExitCode = ExitCode.FAILED) -> None:
         """End the run after an error of ours, and record the iteration in flight as interrupted.
 
         If writing an end failed, how much of it is on disk is unknown; the next run checks. After an error of the
@@ -94,7 +110,7 @@ class Account:
             record = begun.ended or interrupted_record(begun, ended_at=ended_at)
             record = msgspec.structs.replace(record, outcome=OutcomeKind.INTERRUPTED, reason=why)
             self.end_iteration(record, self.state.memory)
-        self.end_run(Finish(status, why, ExitCode.FAILED), iterations=iterations)
+        self.end_run(Finish(status, why, code), iterations=iterations)
 
     def warn(self, error: SpoolError, about: Literal["", "commit"] = "") -> None:
         """Emit an error that does not end the run."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from spool.domain.prices import Price
-from spool.engine.iteration import Patience
 from spool.engine.ports import Harness
+from spool.engine.watch import Patience
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Examines an iteration once its agent is over: gates, and what the agent left."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from spool.domain.events import Warned
@@ -18,6 +20,7 @@ from spool.engine.stop import Stop
 from spool.errors import CommandError, SpoolError
 
 _NOT_CLAIMED = Verified(claimed=False)
+Note = Callable[[], None]
 
 
 class Examiner:
@@ -44,13 +47,15 @@ class Examiner:
         self._account.remember(msgspec.structs.replace(memory, base=base, left="", leavings=leavings))
         return True
 
-    async def examined(self, record: IterationRecord) -> IterationRecord | None:
+    async def examined(self, record: IterationRecord, note: Note = lambda: None) -> IterationRecord | None:
         """Return the record with the results of the gates and of the plan; None if a stop came before them.
 
-        The iteration then stays in flight, and the next run examines it.
+        The iteration then stays in flight, and the next run examines it: `note` saves what the agent did, before any
+        gate runs. Where none does, the record itself is written next.
         """
-        passed = await self._pass_gates(record)
+        passed = await self._pass_gates(record, note)
         if passed is None:
+            note()
             return None
         outcome, verified = passed
         findings = Findings()
@@ -72,11 +77,11 @@ class Examiner:
             boxes=self._plan.boxes,
         )
 
-    async def _pass_gates(self, record: IterationRecord) -> tuple[Outcome, Verified] | None:
+    async def _pass_gates(self, record: IterationRecord, note: Note) -> tuple[Outcome, Verified] | None:
         """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
         outcome = record.as_outcome()
         try:
-            verified = await self._stop.obeyed(self._verified(record))
+            verified = await self._stop.obeyed(self._verified(record, note))
         except CommandError as error:
             return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), _NOT_CLAIMED
         except (SpoolError, OSError) as error:  # the agent made its own tasks unreadable
@@ -85,13 +90,18 @@ class Examiner:
             return (outcome, _NOT_CLAIMED) if outcome.kind in UNSEEN else None
         return outcome, verified
 
-    async def _verified(self, record: IterationRecord) -> Verified:
+    async def _verified(self, record: IterationRecord, note: Note) -> Verified:
         """Run the plan's own gates after every iteration, and the configured ones once completion is claimed."""
         memory, ended = self._account.state.memory, ended_by(record, self._account.state.usage)
-        gates = await run_gates(self._plan.gates(memory, ended))
+        due = self._plan.gates(memory, ended)
+        if due:
+            note()
+        gates = await run_gates(due)
         claim = self._plan.claim(memory, msgspec.structs.replace(ended, gates=gates))
         if claim is None or self._keeper is None or refusal(gates):
             return Verified(gates=gates, claimed=claim is not None)
+        if not due:
+            note()
         verified = await self._keeper.check(claim, self._checking)
         self.ran_gates = True
         names = {gate.name for gate in verified.gates}

@@ -11,7 +11,8 @@ from typing import Protocol
 import msgspec
 
 from spool.domain.events import GateEnded, GateStarted, Warned
-from spool.domain.gates.deciding_files import is_cache, names_test, test_is_in, words_of
+from spool.domain.gates.command_words import named_files
+from spool.domain.gates.deciding_files import is_cache, names_test, test_is_in
 from spool.domain.gates.values import (
     DONE_COMMAND,
     MOST_TESTS,
@@ -26,18 +27,22 @@ from spool.domain.gates.values import (
 )
 from spool.domain.gates.weighing import Measure, differing, ids, named, weigh
 from spool.domain.gates.words import brief, for_agent
+from spool.engine.deciding import ADDED, DELETED
 from spool.engine.gates import Gate
 from spool.engine.ports import Clock, Emit
-from spool.engine.proving import ADDED, Attempt, Checked, Prover, Tree
+from spool.engine.proving import Attempt, Checked, Prover, Tree
 from spool.errors import Hint, UsageError
 
-_DELETED = "D"
 Starting = Callable[[str], None]
 """Called with a gate's name when it starts."""
 
 
 class Checks(Protocol):
     """Runs gates on the machine, and records the trees they run on."""
+
+    @property
+    def home(self) -> str:
+        """The folder that gates run in, from the top of the repository, with a slash at its end; empty at the top."""
 
     async def tree(self) -> str:
         """Record the working tree and return its name; empty without git."""
@@ -47,6 +52,9 @@ class Checks(Protocol):
 
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""
+
+    async def mentions(self, tree: str, words: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return, for each of some words, the files of a tree in which it stands by itself."""
 
     async def overlaid(self, tree: Tree) -> str:
         """Record a tree with some of its paths as they are in another one, and return its name."""
@@ -80,6 +88,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The folders of the change itself and of Spool."""
     named: str = ""
     """The change's texts before the first agent; a path that they name may change."""
+    asked: str | None = None
+    """The story's own text: until the whole change is claimed, only tests that it names may not stay red."""
     final: bool = True
     """Whether the whole change is claimed."""
     proving: bool = True
@@ -135,17 +145,18 @@ class Gatekeeper:
         """
         self._starting = starting
         here = await self._checks.tree()
+        known = base
         if not base or not await self._checks.keep(base):
             base = here
-            await self._checks.note_ignored(base)
         elif left and (edited := await self._checks.changes(left, here)):
             base = await self._checks.overlaid(Tree(base, here, tuple(edited)))
-            await self._checks.note_ignored(base)
         await self._checks.keep(base)
         if self._policy.baseline is not Baseline.OFF:
             for gate in self._gates:
                 self._require_sense(gate, await self._baseline(gate, base, in_place=base == here))
         self.left = await self._left_since(here)
+        if base != known:  # with what the gates themselves leave there
+            await self._checks.note_ignored(base)
         return base
 
     async def _left_since(self, tree: str) -> tuple[str, ...]:
@@ -183,8 +194,10 @@ class Gatekeeper:
         tree = await self._checks.tree()
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
         hidden = tuple(path for path in await self._checks.newly_ignored(claim.base) if not is_cache(path))
-        attempt = Attempt(claim.base, tree, changes, claim.named, hidden)
-        prover = Prover(self._run, self._policy, tuple(gate.run for gate in self._gates), attempt)
+        asked = claim.named if claim.final or claim.asked is None else claim.asked
+        attempt = Attempt(claim.base, tree, changes, claim.named, hidden, self._checks.home, asked)
+        commands = tuple(gate.run for gate in self._gates)
+        prover = Prover(self._run, self._policy, commands, attempt, self._checks.mentions)
         results = await self._judged(claim, prover)
         left = await self._left_since(tree)
         if refusal(results) is None:
@@ -229,9 +242,8 @@ class Gatekeeper:
         if any(not path.startswith(claim.own) for path in attempt.changes):
             return None
         why = "nothing outside the change's own files differs from where the work began"
-        return GateResult(
-            name="changes", passed=False, why=why, tell_agent=f"You said that the work is done, but {why}."
-        )
+        tell = f"You said that the work is done, but {why}."
+        return GateResult(name="changes", passed=False, why=why, tell_agent=tell, hint=Hint.ALLOW_EMPTY)
 
     def _by_cost(self, base: str) -> list[GateSpec]:
         """Return the gates, cheap ones first."""
@@ -246,7 +258,7 @@ class Gatekeeper:
             tree = None if in_place and not gate.clean else Tree(base)
             known = await self._run(gate, "baseline", tree)
             if known.exit_code is not None and not known.green:
-                again = await self._run(gate, "baseline", tree)
+                again = await self._run(gate, "baseline-again", tree)
                 flaky = tuple(sorted(differing(known, again)))
                 known = msgspec.structs.replace(again if again.green else known, flaky=flaky)
             self._checks.remember(gate, base, known)
@@ -264,11 +276,15 @@ class Gatekeeper:
         if run.green:
             return
         if run.results is None or not run.results.failing:
-            what = "; a new failure cannot be told from this one, so a claim is accepted only once it is green"
+            hint, what = (
+                "",
+                "; a new failure cannot be distinguished from this one, so a claim is accepted only once it is green",
+            )
         else:
-            what = f" in {named(sorted(ids(run.results.failing)))}; only new failures refuse a claim"
+            hint, failing = Hint.OLD_FAILURES, named(sorted(ids(run.results.failing)))
+            what = f" in {failing}; only new failures refuse a claim"
         if self._policy.baseline is Baseline.TOLERANT:
-            self._emit(Warned(message=f"the check '{gate.run}' fails before the first agent{what}"))
+            self._emit(Warned(message=f"the check '{gate.run}' fails before the change{what}", hint=hint))
 
     async def _checked(self, gate: GateSpec, prover: Prover) -> Checked:
         """Run a gate on a claim, and weigh it against the baseline."""
@@ -283,7 +299,7 @@ class Gatekeeper:
             before=before,
             strict=strict,
             flaky=flaky,
-            must_pass=lambda test: names_test(attempt.named, test),
+            must_pass=lambda test: names_test(attempt.asked, test),
             may_vanish=lambda test: any(test_is_in(test, path) for path in allowed),
         )
         run, wavering = await self._tried(gate, attempt, measure)
@@ -321,7 +337,7 @@ class Gatekeeper:
 
     def _startable(self, gate: GateSpec, run: GateRun, changes: Mapping[str, str]) -> GateRun:
         """Return the run as not started if it is red and a file that its command names is gone."""
-        gone = [name for name in words_of(gate.run) if changes.get(name) == _DELETED]
+        gone = [name for name in named_files(gate.run) if changes.get(f"{self._checks.home}{name}") == DELETED]
         if run.green or not gone or run.trouble:
             return run
         return msgspec.structs.replace(run, trouble=f"{named(gone)} is gone")

@@ -1,198 +1,27 @@
 """Runs one iteration: starts an agent, reads its output, stops it at its limits, and records the outcome."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
-from spool.domain.budget import Exceeded, Limit
+from spool.domain.budget import Exceeded
 from spool.domain.events import Warned
 from spool.domain.invocation import AgentRequest
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
-from spool.domain.prices import Price, priced
+from spool.domain.prices import Price
 from spool.domain.promise.reader import PromiseReader
 from spool.domain.state import Changes, InFlight, IterationRecord
-from spool.domain.stream import (
-    Denied,
-    Done,
-    ErrorKind,
-    Failure,
-    Message,
-    Retry,
-    StreamEvent,
-    ToolResult,
-    ToolUse,
-    Usage,
-    UsageSoFar,
-)
+from spool.domain.stream import StreamEvent, Usage
 from spool.domain.text import one_line
-from spool.engine.ports import Agent, Clock, Decoder, Emit, Harness, Ports
+from spool.engine.ports import Agent, Emit, Harness, Ports
 from spool.engine.stop import Stop
+from spool.engine.transcript import Transcript
+from spool.engine.watch import BudgetWatch, Patience, Watch
 from spool.errors import CommandError, Hint
 
-TICK_S = 0.25
 _READ_TURN = 8 << 20
 """Bytes read before other tasks run, so that a stop is noticed while an agent prints gigabytes."""
-
-
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's limits on time, output and memory."""
-
-    iteration_s: float | None = 7_200.0
-    idle_s: float | None = 1_800.0
-    promise_grace_s: float = 20.0
-    output_bytes: int = 4 << 30
-    memory_bytes: int = 0
-
-
-class Transcript:
-    """Decodes an agent's output into events and keeps the facts that the outcome needs."""
-
-    def __init__(
-        self,
-        decoder: Decoder,
-        reader: PromiseReader,
-        report: Callable[[StreamEvent], None],
-        *,
-        allow_all: bool = False,
-        price: Price | None = None,
-    ) -> None:
-        self._decoder = decoder
-        self._reader = reader
-        self._report = report
-        self._allow_all = allow_all
-        self._price = price
-        self._spoke = False
-        self.usage = Usage()
-        self.session = ""
-        self.failure: Failure | None = None
-        self.rate_limited_retry_s: float | None = None
-        self.denied: list[str] = []
-        self.reader_closed = False
-        self.over = False
-        """Whether the agent has reported its end."""
-
-    def feed(self, chunk: bytes) -> None:
-        """Decode the next chunk of output."""
-        self._take(self._decoder.feed(chunk))
-
-    def pause(self) -> None:
-        """Decode what is certain while the agent is silent."""
-        self._take(self._decoder.pause())
-
-    def finish(self, stderr: str, side: str = "") -> None:
-        """Decode the rest after the last chunk."""
-        self._take(self._decoder.finish(stderr, side))
-        if self.failure is not None:
-            incomplete = self.failure.error is ErrorKind.INCOMPLETE
-            self._reader.veto("the agent's output is incomplete" if incomplete else "the agent ended with an error")
-
-    @property
-    def promised(self) -> bool:
-        """Whether the output so far ends in a valid promise."""
-        return self._reader.current().kept is not None
-
-    def disbelieve(self, why: str) -> None:
-        """Refuse all promises, earlier and later."""
-        self._reader.end_message()
-        self._reader.veto(why)
-        self.reader_closed = True
-
-    def _take(self, events: Iterable[StreamEvent]) -> None:
-        for event in events:
-            if isinstance(event, Denied) and event.withheld and self._allow_all:
-                continue
-            if isinstance(event, UsageSoFar | Done):
-                event = msgspec.structs.replace(event, usage=priced(event.usage, self._price))  # noqa: PLW2901
-            self._note(event)
-            self._report(event)
-
-    def _note(self, event: StreamEvent) -> None:
-        match event:
-            case Message(subagent=False, stray=False) if not self.reader_closed:
-                self._spoke = True
-                self._reader.feed(event.text)
-                if not event.partial:
-                    self._reader.end_message()
-            case ToolUse(subagent=False) if "todo" not in event.tool.lower():  # a list that is updated is not work
-                self._reader.tool_used()
-            case Denied():
-                self.denied.append(event.tool)
-            case Failure():
-                self.failure = event
-            case UsageSoFar():
-                self.usage = event.usage
-            case Done():
-                self.over = True
-                if event.usage != Usage():  # one that failed may report none at its end
-                    self.usage = event.usage
-                self.session = event.session
-                if event.content and not self._spoke and not self.reader_closed:
-                    self._reader.feed(event.content)
-                    self._reader.end_message()
-            case ToolResult() | Message() | ToolUse() | Retry():
-                pass
-        # Output after a stop request does not clear a rate limit: aider prints "^C again to exit".
-        if not self.reader_closed:
-            match event:
-                case Retry(rate_limited=True):
-                    self.rate_limited_retry_s = event.delay_s or 0.0
-                case _:
-                    self.rate_limited_retry_s = None
-
-
-class Watch:
-    """Counts an agent's time in ticks, so that suspending the machine or the runner causes no timeout."""
-
-    def __init__(self, patience: Patience, clock: Clock) -> None:
-        self._patience = patience
-        self._clock = clock
-        self._last = clock.monotonic()
-        self._quiet_s = 0.0
-        self.elapsed_s = 0.0
-
-    def tick(self, *, heard: bool) -> None:
-        """Add the time since the last tick; a gap counts as two ticks at most."""
-        now = self._clock.monotonic()
-        passed = min(max(0.0, now - self._last), 2 * TICK_S)
-        self._last = now
-        self.elapsed_s += passed
-        self._quiet_s = 0.0 if heard else self._quiet_s + passed
-
-    @property
-    def quiet(self) -> bool:
-        """Whether the agent has been silent for at least one tick."""
-        return self._quiet_s >= TICK_S
-
-    def verdict(self, *, promised: bool, printed: int) -> StopCause | None:
-        """Return why the agent must stop now, or None."""
-        if self._patience.output_bytes and printed > self._patience.output_bytes:
-            return StopCause.OUTPUT
-        if promised and self._quiet_s >= self._patience.promise_grace_s:
-            return StopCause.PROMISED
-        if self._patience.iteration_s and self.elapsed_s >= self._patience.iteration_s:
-            return StopCause.WALL
-        if self._patience.idle_s and self._quiet_s >= self._patience.idle_s:
-            return StopCause.IDLE
-        return None
-
-
-class BudgetWatch:
-    """Looks whether a budget is used up while an agent runs."""
-
-    def __init__(self, exceeded: Callable[[Usage], Exceeded | None]) -> None:
-        self._exceeded = exceeded
-        self.found: Exceeded | None = None
-
-    def verdict(self, transcript: Transcript) -> StopCause | None:
-        """Return why the agent must stop now, or None.
-
-        One that has just promised may exit by itself, and one that has reported its end spends only time.
-        """
-        self.found = self._exceeded(transcript.usage)
-        if self.found is None or transcript.promised or (transcript.over and self.found.limit is not Limit.DURATION):
-            return None
-        return StopCause.BUDGET
 
 
 class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,7 +174,7 @@ async def _follow(
         if stop.forced:
             agent.kill()
         if not agent.exited:
-            await _nap(wake)
+            await _nap(wake, watch.tick_s)
     if stopped is None and agent.over_memory:  # the kernel was faster
         transcript.disbelieve("made by an agent that ran out of memory")
         stopped = StopCause.MEMORY
@@ -362,7 +191,7 @@ def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, budget: Budge
         return None
     # claude, when stopped in the middle of a tool call, promised COMPLETE in 7 of 8 runs.
     if cause is not StopCause.PROMISED:
-        transcript.disbelieve("made after the agent was told to stop")
+        transcript.disbelieve("made after the agent was asked to stop")
     agent.kill() if cause is StopCause.MEMORY else agent.stop()
     return cause
 
@@ -388,8 +217,10 @@ async def _drain(agent: Agent, transcript: Transcript, stop: Stop) -> bool:
     return True
 
 
-async def _nap(wake: asyncio.Event) -> None:
+async def _nap(wake: asyncio.Event, seconds: float) -> None:
+    """Wait to be woken, by a timer at the latest; `wait_for` would make a task and an exception for each nap."""
+    timer = asyncio.get_running_loop().call_later(seconds, wake.set)
     try:
-        await asyncio.wait_for(wake.wait(), TICK_S)
-    except TimeoutError:
-        return
+        await wake.wait()
+    finally:
+        timer.cancel()

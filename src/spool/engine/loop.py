@@ -4,7 +4,6 @@ Facts, decision and effect are separate: `iteration` gathers facts, `domain.outc
 and this module acts on the verdict. Work on the tree is saved as due before it is done.
 """
 
-import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
@@ -15,7 +14,7 @@ import msgspec
 from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop import Due, Phase, PlanState
 from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
-from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished
+from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, interrupted_record
 from spool.domain.verdict import (
     Continue,
     Ended,
@@ -29,11 +28,11 @@ from spool.domain.verdict import (
     Wait,
     advance,
     out_of_budget,
-    undelivered,
     with_failed_commits,
 )
 from spool.engine.account import Account
 from spool.engine.agency import Agency
+from spool.engine.closing import Closing
 from spool.engine.examination import Examiner, ended_by
 from spool.engine.gatekeeper import Gatekeeper
 from spool.engine.iteration import IterationRequest, iterate
@@ -42,11 +41,9 @@ from spool.engine.ports import Ports
 from spool.engine.spending import Spending
 from spool.engine.stop import Stop
 from spool.engine.waits import Waits
-from spool.errors import ChangeError, CommandError, CommandTimeout, SpoolError
+from spool.errors import ChangeError, CommandError, CommandTimeout, FencedOff, SpoolError
 
 _Result = TypeVar("_Result")
-_RECORD_S = 3.0
-"""Seconds to record the tree at the end of a run, within the time that a stop may take."""
 
 
 class Loop:
@@ -68,9 +65,9 @@ class Loop:
         self._ports = ports
         self._stop = stop
         self._unjudged = unjudged
-        self._keeper = keeper
         self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._examiner = Examiner(plan, keeper, self._account, ports, stop)
+        self._closing = Closing(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
         self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
@@ -101,17 +98,19 @@ class Loop:
             try:
                 finish = self._plan.conclude(await self._iterate())
                 finish = with_failed_commits(finish, self._state.memory.failed_commits)
-                finish = await self._delivered(finish)
+                finish = await self._closing.delivered(finish)
             except (SpoolError, OSError) as error:
+                code = ExitCode.POSTPONED if isinstance(error, FencedOff) else ExitCode.FAILED
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
-                    self.abandon(str(error), Status.STOPPED)
+                    self.abandon(str(error), Status.STOPPED, code)
                 raise
-        await self._close(finish)
+        resumable = self._state.story is not None or self._agency.auto_commit
+        await self._closing.close(finish, iterations=self._tally.run_iterations, resumable=resumable)
         return finish
 
-    def abandon(self, why: str, status: Status) -> None:
+    def abandon(self, why: str, status: Status, code: ExitCode = ExitCode.FAILED) -> None:
         """End the run after an internal error."""
-        self._account.abandon(why, status, iterations=self._tally.run_iterations)
+        self._account.abandon(why, status, iterations=self._tally.run_iterations, code=code)
 
     async def _iterate(self) -> Finish:
         ended = await self._resume() or (None if await self._examiner.open() else self._stopped())
@@ -126,7 +125,7 @@ class Loop:
             return done
         while not self._stop.requested:
             try:
-                edited = await self._edited()
+                edited = await self._closing.edited()
                 memory = await self._stop.obeyed(self._plan.resume(self._state.memory, edited=edited))
             except CommandError as error:
                 if isinstance(verdict := self._judge_failed_command(error), Finish):
@@ -161,8 +160,8 @@ class Loop:
     async def _act(self, verdict: Continue | Wait | NextStory | Retry) -> Finish | None:
         match verdict:
             case Wait(seconds, reason):
-                await self._waits.for_limit(seconds, reason)
                 self._mark_is_old = True  # a person may have edited files meanwhile
+                return await self._waits.for_limit(seconds, reason)
             case Continue(pause_s):
                 if pause_s:
                     await self._waits.after_errors(pause_s, self._tally.errors_in_row)
@@ -196,7 +195,10 @@ class Loop:
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
         place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
-        if await self._waits.with_others(self._plan.limits):
+        waited = await self._waits.with_others(self._plan.limits)
+        if isinstance(waited, Finish):
+            return waited
+        if waited:
             self._mark_is_old = True
         if self._stop.requested:
             return self._stopped()
@@ -212,6 +214,8 @@ class Loop:
             await self._guarded(self._ports.worktree.mark())
             self._mark_is_old = self._examiner.ran_gates = False
         memory, request = self._state.memory, self._begin(place, prompt)
+        if not await self._admitted():
+            return self._not_started(request.begun)
         record = await iterate(
             request,
             self._agency.harness,
@@ -222,17 +226,36 @@ class Loop:
         self._session = record.session or self._session
         record = msgspec.structs.replace(record, commit=await self._commit(record))
         begun = msgspec.structs.replace(request.begun, ended=record)
-        self._account.save(phase=Phase.RECORDING, in_flight=begun)
-        examined = await self._examiner.examined(record)
+        examined = await self._examiner.examined(
+            record, lambda: self._account.save(phase=Phase.RECORDING, in_flight=begun)
+        )
         if examined is None:
             return self._stopped()
         record = examined
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(ended_by(record, self._state.usage + record.usage))
-        self._account.end_iteration(record, memory)
+        # The history has the end. If the next iteration begins at once, one save of the state serves both.
+        at_once = verdict == Continue() and memory.due is Due.NOTHING
+        self._account.end_iteration(record, memory, saved_soon=at_once)
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
+
+    async def _admitted(self) -> bool:
+        """Return whether the agent may start; a stop may come first."""
+
+        async def admit() -> bool:
+            await self._ports.admission.admit(self._state)
+            return True
+
+        return bool(await self._stop.obeyed(admit())) and not self._stop.requested
+
+    def _not_started(self, begun: InFlight) -> Finish:
+        """Record an iteration that was stopped before its agent started."""
+        now = max(self._ports.clock.now(), begun.started_at)
+        record = interrupted_record(begun, ended_at=now, reason="stopped before its agent started")
+        self._account.end_iteration(record, self._state.memory)
+        return self._stopped()
 
     async def _prepare(self, place: Place) -> str | Verdict:
         """Choose the next work and return its prompt; a failed command counts as a failed attempt."""
@@ -332,56 +355,6 @@ class Loop:
         except CommandError as error:
             self._account.warn(error)
             return None
-
-    async def _close(self, finish: Finish) -> None:
-        """Let the plan clean up, warning on failure, then end the run."""
-        kept = evidence = left = ""
-        try:
-            if self._keeper is not None:
-                left = await self._keeper.close()
-            if finish.status is Status.DONE:
-                evidence = await self._plan.evidence(self._state.memory)
-            kept = await self._plan.close(finish, self._state.memory)
-        except (CommandError, ChangeError) as error:
-            self._account.warn(error)
-        self._account.remember(msgspec.structs.replace(self._state.memory, evidence=evidence, left=left))
-        self._account.end_run(finish, iterations=self._tally.run_iterations, kept=kept, evidence=evidence)
-        if (self._state.story or self._agency.auto_commit) and finish.exit_code is not ExitCode.COMPLETE:
-            # After the end is written: a hung git must not delay a stop.
-            self._account.remember(msgspec.structs.replace(self._state.memory, fingerprint=await self._fingerprint()))
-        if finish.status is Status.STOPPED and not self._stop.forced:
-            with suppress(TimeoutError, SpoolError, OSError):  # the next run does it
-                async with asyncio.timeout(_RECORD_S):
-                    await self._ports.deliver()
-
-    async def _delivered(self, finish: Finish) -> Finish:
-        """Bring the commits to their branch; after a stop only once the end is written."""
-        if finish.status is Status.STOPPED:
-            return finish
-        try:
-            delivered = await self._stop.obeyed(self._delivery())
-        except CommandError as error:
-            self._account.warn(error)
-            delivered = None
-        return finish if delivered else undelivered(finish)
-
-    async def _delivery(self) -> bool:
-        await self._ports.deliver()
-        return True
-
-    async def _edited(self) -> bool:
-        """Whether the tree may have been edited since the last run ended."""
-        left = self._state.memory.fingerprint
-        return not left or await self._fingerprint() != left
-
-    async def _fingerprint(self) -> str:
-        """Return the tree's fingerprint; empty if a hung git does not give it."""
-        if self._stop.forced:
-            return ""
-        with suppress(TimeoutError, SpoolError, OSError):
-            async with asyncio.timeout(_RECORD_S):
-                return await self._ports.worktree.fingerprint()
-        return ""
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk

@@ -193,6 +193,27 @@ class Clock(Protocol):
         """Sleep."""
 
 
+class Admission(Protocol):
+    """Admits agents one by one, where more than the loop itself decides whether one may start."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the loop waits for rate limits itself; if not, it ends and says when to start it again."""
+        ...
+
+    async def admit(self, state: LoopState) -> None:
+        """Return when the agent of the iteration in flight may start; raise FencedOff if it may not."""
+
+
+class Unguarded:
+    """The admission of a loop that decides alone."""
+
+    waits = True
+
+    async def admit(self, state: LoopState) -> None:
+        """Return at once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ports:
     """All ports of the engine."""
@@ -205,3 +226,4 @@ class Ports:
     expenses: Expenses
     deliver: Deliver = delivered_already
     rate_limits: RateLimits = field(default_factory=Unshared)
+    admission: Admission = field(default_factory=Unguarded)

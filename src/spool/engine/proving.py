@@ -5,11 +5,11 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from spool.domain.gates.deciding_files import decides, is_named
+from spool.domain.gates.deciding_files import is_named
 from spool.domain.gates.values import MOST_TESTS, GatePolicy, GateResult, GateRun, GateSpec, Proof
 from spool.domain.gates.weighing import Finding, ids, named
+from spool.engine.deciding import Deciders, Mentions
 
-ADDED = "A"
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -31,6 +31,10 @@ class Attempt(msgspec.Struct, frozen=True):
     named: str = ""
     hidden: tuple[str, ...] = ()
     """New files that git ignores, caches aside."""
+    home: str = ""
+    """The project's folder in the repository, with a slash at its end; empty if it is the top."""
+    asked: str = ""
+    """The text whose tests may not stay red."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,18 +54,23 @@ Run = Callable[[GateSpec, str, Tree | None], Awaitable[GateRun]]
 class Prover:
     """Repeats gates in checkouts of one attempt: old tests with the new source, new tests with the old source."""
 
-    def __init__(self, run: Run, policy: GatePolicy, commands: tuple[str, ...], attempt: Attempt) -> None:
+    def __init__(
+        self, run: Run, policy: GatePolicy, commands: tuple[str, ...], attempt: Attempt, mentions: Mentions
+    ) -> None:
         self._run = run
         self._policy = policy
-        self._commands = commands
         self.attempt = attempt
+        self._deciders = Deciders(
+            attempt.base, attempt.tree, attempt.changes or {}, home=attempt.home, commands=commands, mentions=mentions
+        )
         self._controls: dict[tuple[str, str], GateRun] = {}
         """Runs in fresh checkouts as they are, by gate and tree: two questions need the same one."""
 
     @property
     def allowed(self) -> list[str]:
-        """The changed paths that a person allowed to change."""
-        return [path for path in self.attempt.changes or () if self._may_change(path)]
+        """The changed paths that a person allowed to change, also as the project's folder spells them."""
+        found = [path for path in self.attempt.changes or () if self._may_change(path)]
+        return [*found, *(path.removeprefix(self.attempt.home) for path in found if self.attempt.home)]
 
     async def prove(self, checked: Checked) -> GateResult:
         """Return a green gate's result: refused, unbroken or proved."""
@@ -71,13 +80,11 @@ class Prover:
             return _proved(checked, checked.finding.fixed) if shown else checked.result
         if attempt.hidden and (refused := await self._propped(checked)):
             return refused
-        # A file that a command names and that was not there before is the work, not a check.
-        known = {path: () if how == ADDED else self._commands for path, how in attempt.changes.items()}
-        deciding = tuple(path for path, commands in known.items() if decides(path, commands))
+        deciding = await self._deciders.found(checked.before, checked.run)
         edited = tuple(path for path in deciding if not self._may_change(path))
         old = None
         if edited:
-            old = await self._run(checked.gate, "replay", Tree(attempt.tree, attempt.base, edited))
+            old = await self._replayed(checked, edited)
             if refused := await self._refused(checked, old, edited):
                 return refused
         fixed = [name for name in checked.finding.fixed if old is None or name in passed(old)]
@@ -86,6 +93,15 @@ class Prover:
         if checked.result.flaky or not deciding:
             return checked.result
         return await self._shown(checked, deciding)
+
+    async def _replayed(self, checked: Checked, edited: tuple[str, ...]) -> GateRun:
+        """Run the old tests on the new source; like a claim, twice if they refuse it."""
+        tree = Tree(self.attempt.tree, self.attempt.base, edited)
+        old = await self._run(checked.gate, "replay", tree)
+        if self._hidden(checked, old):
+            again = await self._run(checked.gate, "replay-again", tree)
+            return old if self._hidden(checked, again) else again
+        return old
 
     async def _propped(self, checked: Checked) -> GateResult | None:
         """Refuse if a gate is green only beside new files that git ignores; they are not part of the work.
@@ -140,7 +156,9 @@ class Prover:
         before = checked.before.results if checked.before else None
         known = ids(before.tests) if before else passed(checked.run)
         unnamed = ids(old.results.failing) - ids(checked.run.results.failing)  # where passing tests have no name
-        lost = sorted(((passed(checked.run) & known) - passed(old) | unnamed) - checked.flaky)
+        # A test that wavers only now is not left out: the edit may be what makes it waver.
+        wavered = frozenset(checked.before.flaky if checked.before else ())
+        lost = sorted(((passed(checked.run) & known) - passed(old) | unnamed) - wavered)
         return f"{named(lost)} {'passes' if len(lost) == 1 else 'pass'}" if lost else ""
 
     async def _shown(self, checked: Checked, deciding: tuple[str, ...]) -> GateResult:
@@ -158,8 +176,10 @@ class Prover:
         return _proved(checked, tuple(sorted(shown))) if shown else checked.result
 
     def _may_change(self, path: str) -> bool:
-        return is_named(path, self.attempt.named) or any(
-            _covers(allowed, path) for allowed in self._policy.allow_change
+        spelled = {path, path.removeprefix(self.attempt.home)}
+        return any(
+            is_named(one, self.attempt.named) or any(_covers(allowed, one) for allowed in self._policy.allow_change)
+            for one in spelled
         )
 
 

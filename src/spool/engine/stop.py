@@ -67,6 +67,7 @@ class Stop:
             return task.result() if task.done() else None
         finally:
             stopping.cancel()
-            task.cancel()
-            with suppress(asyncio.CancelledError, SpoolError):
-                await task
+            if not task.done():  # to raise its error a second time would lose where it came from
+                task.cancel()
+                with suppress(asyncio.CancelledError, SpoolError):
+                    await task

@@ -5,7 +5,7 @@ from datetime import timedelta
 from spool.domain.events import Waiting
 from spool.domain.loop import Phase
 from spool.domain.pacing import RateLimit, shared_wait_s
-from spool.domain.verdict import Limits
+from spool.domain.verdict import Finish, Limits, postponed
 from spool.engine.account import Account
 from spool.engine.ports import Ports
 from spool.engine.spending import Spending
@@ -24,15 +24,15 @@ class Waits:
         self._stop = stop
         self._harness = harness
 
-    async def for_limit(self, seconds: float, reason: str) -> None:
-        """Wait for a rate limit, and note it for the other loops with the same agent."""
+    async def for_limit(self, seconds: float, reason: str) -> Finish | None:
+        """Wait for a rate limit, or end, and note it for the other loops with the same agent."""
         now = self._ports.clock.now().timestamp()
         limit = RateLimit(until=now + seconds, noted_at=now, reason=reason, by=self._account.state.folder)
         self._ports.rate_limits.note(self._harness, limit)
-        await self._wait(seconds, f"rate limit: {reason}", Phase.WAITING)
+        return await self._wait_or_end(seconds, f"rate limit: {reason}")
 
-    async def with_others(self, limits: Limits) -> bool:
-        """Wait for a rate limit that another loop with the same agent has met; return whether there was one."""
+    async def with_others(self, limits: Limits) -> bool | Finish:
+        """Wait for a rate limit that another loop with the same agent has met, or end; return whether there was one."""
         limit = self._ports.rate_limits.known(self._harness) if limits.rate_limit_pause_s else None
         if limit is None or limit.by == self._account.state.folder:
             return False
@@ -40,12 +40,19 @@ class Waits:
         seconds = shared_wait_s(limit, now=now, jitter=jitter)
         if seconds:
             why = f": {limit.reason}" if limit.reason else ""
-            await self._wait(seconds, f"rate limit, met by another loop with {self._harness}{why}", Phase.WAITING)
-        return bool(seconds)
+            met = f"rate limit, met by another loop with {self._harness}{why}"
+            return await self._wait_or_end(seconds, met) or True
+        return False
 
     async def after_errors(self, seconds: float, errors: int) -> None:
         """Pause after consecutive errors."""
         await self._wait(seconds, f"{errors} failed iterations in a row", Phase.PAUSING)
+
+    async def _wait_or_end(self, seconds: float, reason: str) -> Finish | None:
+        if not self._ports.admission.waits:
+            return postponed(reason, self._ports.clock.now() + timedelta(seconds=seconds))
+        await self._wait(seconds, reason, Phase.WAITING)
+        return None
 
     async def _wait(self, seconds: float, reason: str, phase: Phase) -> None:
         seconds = self._spending.at_most(seconds)

@@ -54,6 +54,8 @@ class Case:
     sure: bool = True
     plays: Plays = Plays()
     checks: tuple[str, ...] = ()
+    folder: str = ""
+    """The folder of the repository that is the project; empty if all of it is."""
 
 
 def liar(name: str, files: Mapping[str, str], *steps: str, why: str, **rest: Any) -> Case:

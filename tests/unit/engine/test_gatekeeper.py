@@ -1,7 +1,7 @@
 """The gatekeeper, on gates whose runs are written down."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -32,6 +32,8 @@ class FakeChecks:
 
     def __init__(self, changes: Mapping[str, str], **runs: list[GateRun]) -> None:
         self.now = "base"
+        self.home = ""
+        self.said: dict[str, frozenset[str]] = {}
         self.hidden: tuple[str, ...] = ()
         self._changes = dict(changes)
         self._runs = runs
@@ -47,12 +49,15 @@ class FakeChecks:
     async def changes(self, before: str, after: str) -> dict[str, str]:
         return {} if before == after else self._changes
 
+    async def mentions(self, tree: str, words: Sequence[str]) -> dict[str, frozenset[str]]:
+        return {word: self.said[word] for word in words if word in self.said}
+
     async def overlaid(self, tree: Tree) -> str:
         return f"{tree.name}+{tree.other}"
 
     async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
         self.trees.append((purpose, tree))
-        runs = self._runs[purpose]
+        runs = self._runs[purpose.removesuffix("-again")]
         return runs.pop(0) if len(runs) > 1 else runs[0]
 
     async def note_ignored(self, tree: str) -> None:
@@ -86,11 +91,11 @@ class Keeping:
         own = [Fixed(one) for one in built_in]
         self.keeper = Gatekeeper(gates or (TESTS,), own, policy, checks, self.events.append, ManualClock())
 
-    def claim(self, *, named: str = "", final: bool = True) -> Verified:
+    def claim(self, *, named: str = "", asked: str | None = None, final: bool = True) -> Verified:
         async def claimed() -> Verified:
             base = await self.keeper.open("", "", lambda _: None)
             self.checks.now = "work"
-            claim = Claim(base=base, own=("changes/",), named=named, final=final)
+            claim = Claim(base=base, own=("changes/",), named=named, asked=asked, final=final)
             return await self.keeper.check(claim, lambda _: None)
 
         return asyncio.run(claimed())
@@ -174,9 +179,46 @@ def test_a_red_test_that_passes_only_because_it_was_edited_is_refused() -> None:
     assert Keeping(checks).claim().proof is Proof.REFUSED
 
 
+def test_an_edited_test_that_wavers_is_replayed_too() -> None:
+    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[RED], again=[GREEN], replay=[RED], control=[GREEN])
+    assert Keeping(checks).claim().proof is Proof.REFUSED
+
+
+def test_a_replay_that_refuses_runs_twice() -> None:
+    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[GREEN], replay=[RED, GREEN], proof=[GREEN])
+    keeping = Keeping(checks)
+    assert keeping.claim().proof is Proof.UNBROKEN
+    assert keeping.purposes == ["baseline", "claim", "replay", "replay-again", "proof"]
+
+
+def test_in_a_folder_of_a_larger_repository_paths_are_those_of_the_folder() -> None:
+    checks = FakeChecks({"apps/calc/tests/test_calc.py": "D"}, baseline=[GREEN], claim=[GREEN], proof=[GREEN])
+    checks.home = "apps/calc/"
+    assert Keeping(checks).claim(named="Rewrite tests/test_calc.py.").proof is Proof.UNBROKEN
+    gone = FakeChecks({"apps/calc/check.sh": "D"}, baseline=[GREEN], claim=[run(127)], again=[run(127)])
+    gone.home = "apps/calc/"
+    assert Keeping(gone, GateSpec(name="check", run="sh check.sh")).claim().proof is Proof.UNVERIFIABLE
+
+
 def test_edits_under_which_the_old_tests_pass_are_not_refused() -> None:
     checks = FakeChecks(EDITED, baseline=[GREEN], claim=[GREEN], replay=[GREEN], proof=[GREEN])
     assert Keeping(checks).claim().proof is Proof.UNBROKEN
+
+
+@pytest.mark.parametrize(
+    ("asked", "final", "proof"),
+    [
+        ("make test_b pass", False, Proof.REFUSED),
+        ("something else", False, Proof.UNBROKEN),
+        ("something else", True, Proof.REFUSED),
+        (None, False, Proof.REFUSED),
+    ],
+)
+def test_a_red_test_may_stay_red_until_the_story_that_names_it(asked: str | None, final: bool, proof: Proof) -> None:
+    red = run(1, test_a="passed", test_b="failed")
+    checks = FakeChecks(SOURCE, baseline=[red, red], claim=[red], again=[red], proof=[red])
+    verified = Keeping(checks).claim(named="first this, then test_b", asked=asked, final=final)
+    assert verified.proof is proof
 
 
 @pytest.mark.parametrize("policy", [GatePolicy(), GatePolicy(allow_change=("tests",))])
@@ -285,7 +327,7 @@ def test_what_is_red_before_is_said() -> None:
     keeping = Keeping(FakeChecks(SOURCE, baseline=[RED], claim=[RED]))
     keeping.claim()
     assert [event.message for event in keeping.events if isinstance(event, Warned)] == [
-        "the check 'make test' fails before the first agent in b; only new failures refuse a claim"
+        "the check 'make test' fails before the change in b; only new failures refuse a claim"
     ]
     assert "These were failing before you started: b." in keeping.keeper.brief("base")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from spool.domain.promise.reader import PromiseReader
 from spool.domain.stream import Denied, Done, ErrorKind, Failure, Message, Retry, StreamEvent, ToolUse, Usage
-from spool.engine.iteration import Transcript
+from spool.engine.transcript import Transcript
 
 TAG = "<promise>COMPLETE</promise>"
 

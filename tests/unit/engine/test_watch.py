@@ -1,7 +1,7 @@
 """How an agent's time is counted."""
 
 from spool.domain.outcome import StopCause
-from spool.engine.iteration import TICK_S, Patience, Watch
+from spool.engine.watch import IDLE_TICK_S, TICK_S, Patience, Watch
 from spool.testing.doubles import ManualClock
 
 
@@ -61,3 +61,26 @@ def test_a_clock_that_goes_back_costs_nothing() -> None:
 def test_too_much_output() -> None:
     watch = Watch(Patience(output_bytes=100), ManualClock())
     assert watch.verdict(promised=True, printed=101) is StopCause.OUTPUT
+
+
+def test_a_silent_agent_is_looked_at_less_often_and_its_time_still_counts() -> None:
+    clock = ManualClock()
+    watch = Watch(Patience(iteration_s=None, idle_s=60), clock)
+    ticking(watch, clock, 10)
+    assert watch.tick_s == IDLE_TICK_S
+    silent_s, ticks = 10.0, 0
+    while watch.verdict(promised=False, printed=0) is None:
+        clock.advance(watch.tick_s)
+        silent_s, ticks = silent_s + watch.tick_s, ticks + 1
+        watch.tick(heard=False)
+    assert watch.verdict(promised=False, printed=0) is StopCause.IDLE
+    assert (silent_s, ticks) == (60, 50 / IDLE_TICK_S)  # a limit is not passed by a tick
+    ticking(watch, clock, TICK_S, heard=True)
+    assert watch.tick_s == TICK_S
+
+
+def test_a_limit_on_memory_is_always_looked_after() -> None:
+    clock = ManualClock()
+    watch = Watch(Patience(memory_bytes=1 << 30), clock)
+    ticking(watch, clock, 100)
+    assert watch.tick_s == TICK_S

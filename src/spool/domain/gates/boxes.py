@@ -2,9 +2,13 @@
 
 An agent may tick boxes and add some. A box that it rewords, removes, sets aside or fences counts as open. Items without
 a box are noted here, once their story is accepted.
+
+A box is identified by its words. Its number may be its place in the list, which changes when one is added before it, so
+it counts only where it is another one. Of boxes with the same words, as many must be there as the person left.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,7 +17,8 @@ from spool.domain.tasks import BOXLESS
 
 _OPEN = (" ", BOXLESS)
 _DONE = "x"
-_Key = tuple[str, str]
+_Noted = tuple[str, str]
+_Key = tuple[str, str, int]
 
 
 class Box(msgspec.Struct, frozen=True, array_like=True):
@@ -25,11 +30,6 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     text: str
     mark: str
 
-    @property
-    def key(self) -> _Key:
-        """What identifies the task: its id and its words."""
-        return self.id, " ".join(self.text.split())
-
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """The boxes as a person left them, and as they were when Spool looked last."""
@@ -38,7 +38,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     seen: tuple[Box, ...] = ()
     texts: str = ""
     """The proposal and the task list before the first agent."""
-    accepted: tuple[_Key, ...] = ()
+    accepted: tuple[_Noted, ...] = ()
     """The tasks without a box whose story was accepted, each by its story's title and its words."""
 
 
@@ -59,10 +59,10 @@ def after_person(ledger: Ledger, stories: StoryList) -> Ledger:
     if not ledger.seen:
         return msgspec.structs.replace(ledger, persons=now, seen=now)
     seen, current = _by_key(ledger.seen), _by_key(now)
-    kept = [_as_left(box, seen, current) for box in ledger.persons if box.key not in seen or box.key in current]
-    known = {box.key for box in kept}
-    added = [box for box in now if box.key not in seen and box.key not in known]
-    return msgspec.structs.replace(ledger, persons=(*kept, *added), seen=now)
+    persons = _by_key(ledger.persons)
+    kept = {key: _as_left(key, box, seen, current) for key, box in persons.items() if key not in seen or key in current}
+    added = {key: box for key, box in current.items() if key not in seen and key not in kept}
+    return msgspec.structs.replace(ledger, persons=(*kept.values(), *added.values()), seen=now)
 
 
 def after_agent(ledger: Ledger, stories: StoryList) -> Ledger:
@@ -77,38 +77,52 @@ def after_acceptance(ledger: Ledger, story: Story) -> Ledger:
     return msgspec.structs.replace(ledger, accepted=tuple(dict.fromkeys((*ledger.accepted, *noted))))
 
 
-def _noted(title: str, text: str) -> _Key:
+def _noted(title: str, text: str) -> _Noted:
     return title, " ".join(text.split())
 
 
-def _as_left(box: Box, seen: Mapping[_Key, Box], current: Mapping[_Key, Box]) -> Box:
+def _as_left(key: _Key, box: Box, seen: Mapping[_Key, Box], current: Mapping[_Key, Box]) -> Box:
     """Return a person's box with the mark that they gave it since, if they did."""
-    now = current.get(box.key, box)
-    return now if box.key in seen and seen[box.key].mark != now.mark else box
+    now = current.get(key, box)
+    return now if key in seen and seen[key].mark != now.mark else box
 
 
-def _by_key(boxes: tuple[Box, ...]) -> dict[_Key, Box]:
-    return {box.key: box for box in boxes}
+def _by_key(boxes: Iterable[Box]) -> dict[_Key, Box]:
+    """Return boxes, in their order, by what identifies them: their words and, of equal ones, a count."""
+    listed = list(boxes)
+    keys: dict[int, _Key] = {}
+    times: dict[_Noted, int] = {}
+    for at in sorted(range(len(listed)), key=lambda at: listed[at].mark != _DONE):
+        box = listed[at]
+        place = re.fullmatch(rf"{re.escape(box.story)}\.\d+", box.id)
+        name = "" if place else box.id, " ".join(box.text.split())
+        times[name] = times.get(name, 0) + 1
+        keys[at] = (*name, times[name])
+    return {keys[at]: box for at, box in enumerate(listed)}
 
 
 def honest(ledger: Ledger, stories: StoryList) -> StoryList:
     """Return the stories with every box that only a person may close still open, and with what was accepted done."""
     accepted = set(ledger.accepted)
     stories = StoryList(tuple(_with_accepted(story, accepted) for story in stories.stories))
-    owed: dict[str, dict[_Key, Box]] = {}
-    for box in ledger.persons:
-        if box.mark in _OPEN and (box.mark != BOXLESS or _noted(box.title, box.text) not in accepted):
-            owed.setdefault(box.story, {})[box.key] = box
-    there = {box.key for box in boxes_of(stories)}
-    found = [_reopened(story, owed.pop(story.id, {}), there) for story in stories.stories]
-    for story_id, boxes in owed.items():  # stories that an agent has removed
-        if missing := [_task(box) for box in boxes.values() if box.key not in there]:
-            title = next(iter(boxes.values())).title
-            found.append(Story(story_id, title, tuple(missing)))
-    return StoryList(tuple(found))
+    owed = {
+        key: box
+        for key, box in _by_key(ledger.persons).items()
+        if box.mark in _OPEN and (box.mark != BOXLESS or _noted(box.title, box.text) not in accepted)
+    }
+    keys = _by_key(boxes_of(stories))
+    missing: dict[str, list[Box]] = {}
+    for key, box in owed.items():
+        if key not in keys:
+            missing.setdefault(box.story, []).append(box)
+    upcoming = iter(keys)
+    found = [_reopened(story, [next(upcoming) for _ in story.tasks], owed) for story in stories.stories]
+    found = [_with(story, missing.pop(story.id, [])) for story in found]
+    # stories that an agent has removed
+    return StoryList((*found, *(_with(Story(name, boxes[0].title, ()), boxes) for name, boxes in missing.items())))
 
 
-def _with_accepted(story: Story, accepted: set[_Key]) -> Story:
+def _with_accepted(story: Story, accepted: set[_Noted]) -> Story:
     done = [task.boxless and _noted(story.title, task.text) in accepted for task in story.tasks]
     tasks = (
         msgspec.structs.replace(task, mark=_DONE) if noted else task
@@ -117,15 +131,14 @@ def _with_accepted(story: Story, accepted: set[_Key]) -> Story:
     return msgspec.structs.replace(story, tasks=tuple(tasks)) if any(done) else story
 
 
-def _reopened(story: Story, owed: Mapping[_Key, Box], there: set[_Key]) -> Story:
-    tasks = tuple(
+def _reopened(story: Story, keys: list[_Key], owed: Mapping[_Key, Box]) -> Story:
+    tasks = (
         msgspec.structs.replace(task, mark=owed[key].mark) if not task.done and key in owed else task
-        for task in story.tasks
-        for key in [(task.id, " ".join(task.text.split()))]
+        for task, key in zip(story.tasks, keys, strict=True)
     )
-    missing = tuple(_task(box) for key, box in owed.items() if key not in there)
-    return msgspec.structs.replace(story, tasks=(*tasks, *missing))
+    return msgspec.structs.replace(story, tasks=tuple(tasks))
 
 
-def _task(box: Box) -> StoryTask:
-    return StoryTask(box.id, box.text, box.mark, 0)
+def _with(story: Story, missing: list[Box]) -> Story:
+    more = (StoryTask(box.id, box.text, box.mark, 0) for box in missing)
+    return msgspec.structs.replace(story, tasks=(*story.tasks, *more))

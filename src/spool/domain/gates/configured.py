@@ -1,7 +1,6 @@
 """Reads gates from settings and flags."""
 
-import msgspec
-
+from spool.decoders import converted
 from spool.domain.durations import seconds
 from spool.domain.gates.values import BUILT_IN, GateSpec
 from spool.domain.text import one_line
@@ -9,7 +8,7 @@ from spool.domain.text import one_line
 
 def read_gates(raw: object) -> tuple[GateSpec, ...]:
     """Return gates from `[[gates]]` tables, or from one command line; raise a ValueError if one makes no sense."""
-    tables = msgspec.convert([{"run": raw}] if isinstance(raw, str) else raw, list[dict[str, object]])
+    tables = converted([{"run": raw}] if isinstance(raw, str) else raw, list[dict[str, object]])
     return tuple(_gate(table) for table in tables)
 
 
@@ -18,7 +17,7 @@ def _gate(table: dict[str, object]) -> GateSpec:
     given = {"name": run, **table}
     if "timeout" in given:
         given["timeout"] = seconds(given["timeout"])
-    gate = msgspec.convert(given, GateSpec)
+    gate = converted(given, GateSpec)
     if not gate.name.strip():
         raise ValueError('a gate needs a command: run = "make test"')
     if not gate.run and gate.name not in BUILT_IN:

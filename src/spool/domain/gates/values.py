@@ -32,6 +32,10 @@ class Proof(StrEnum):
     """Nothing was checked."""
 
 
+VERIFIED = (Proof.PROVED, Proof.UNBROKEN)
+"""What gates have accepted."""
+
+
 class Baseline(StrEnum):
     """What a gate's results are compared with."""
 
@@ -111,6 +115,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The finding, in one line."""
     tell_agent: str = ""
     """Text for the next prompt, if the gate refused."""
+    hint: str = ""
+    """What a person can do about the refusal: a value of `errors.Hint`."""
     proof: Proof | None = None
     """What the gate contributes: proved, unbroken or unverifiable; None for a criterion."""
     tests: int | None = None
@@ -138,6 +144,12 @@ def refusal(results: Iterable[GateResult]) -> GateResult | None:
 def failing_in(results: Iterable[GateResult]) -> int:
     """Return how many tests refuse a claim, as far as they are named."""
     return sum(len(one.failing) + len(one.vanished) + len(one.skipped) for one in results)
+
+
+def proof_together(earlier: Proof | None, latest: Proof | None) -> Proof | None:
+    """Return what may be said of several stories together: the least that is said of one of them."""
+    weakest_first = (Proof.WORD, Proof.UNBROKEN, Proof.PROVED)
+    return next((proof for proof in weakest_first if proof in (earlier, latest)), latest)
 
 
 def proof_of(results: tuple[GateResult, ...]) -> Proof | None:

@@ -9,6 +9,7 @@ from spool.domain.results.model import Results, Test
 from spool.domain.text import counted
 
 _NAMED = 3
+_NOT_LOADED = "unittest.loader._FailedTest."
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,15 +76,16 @@ def _by_exit_code(now: GateRun, measure: Measure) -> Finding:
         return Finding(green=True, why="exited with code 0", turned_green=was_red)
     why = f"exited with code {now.exit_code}"
     if was_red and not measure.strict:
-        why += ", as before the first agent; without results of single tests a new failure cannot be told apart"
+        why += ", as before the change; without results of single tests a new failure cannot be detected"
     return Finding(green=False, why=why)
 
 
 def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -> Finding:
     failing, known = ids(tests.failing) - measure.flaky, ids(before.tests)
-    vanished = known - ids(tests.tests) - measure.flaky if tests.names_all else frozenset()
+    loaded = _loaded(before, tests)
+    vanished = known - ids(tests.tests) - measure.flaky - loaded.keys() if tests.names_all else frozenset()
     skipped = (ids(tests.skipped) & known) - ids(before.skipped) - measure.flaky
-    owed = {name for name in failing & ids(before.failing) if measure.must_pass(name)}
+    owed = frozenset(filter(measure.must_pass, failing & ids(before.failing)))
     red = failing if measure.strict else (failing - ids(before.failing)) | owed
     finding = Finding(
         green=False,
@@ -92,27 +94,51 @@ def _by_tests(now: GateRun, tests: Results, before: Results, measure: Measure) -
         vanished=_gone(vanished, measure),
         skipped=_gone(skipped, measure),
     )
-    reasons = _reasons(finding)
+    reasons = _reasons(finding, frozenset() if measure.strict else owed)
     if not tests.names_all and before.total > tests.total:
         reasons.append(f"{counted(tests.total, 'test')} ran, where the baseline has {before.total}")
     if reasons:
         return msgspec.structs.replace(finding, why="; ".join(reasons))
     if now.exit_code and not tests.failing:
         return Finding(green=False, why=f"exited with code {now.exit_code}, although no test fails")
+    if worse := _worse_exit(now, measure):
+        return Finding(green=False, why=worse)
     passing = ids(tests.passed) - measure.flaky
     count = tests.total - len(tests.failing) - len(tests.skipped)
     why = f"{counted(count, 'test')} {'passes' if count == 1 else 'pass'}"
     if failing:
-        why += f", {len(failing)} {'fails' if len(failing) == 1 else 'fail'} as before the first agent"
-    fixed = passing & ids(before.failing)
+        why += f", {len(failing)} {'fails' if len(failing) == 1 else 'fail'} as before the change"
+    fixed = passing & (ids(before.failing) | {test for found in loaded.values() for test in found})
     if not tests.names_all:  # a test that no longer fails is not named
         fixed |= ids(before.failing) - ids(tests.tests) - measure.flaky
     return Finding(green=True, why=why, fixed=tuple(sorted(fixed)))
 
 
-def _reasons(finding: Finding) -> list[str]:
+def _loaded(before: Results, now: Results) -> dict[str, frozenset[str]]:
+    """Return the files that could not be loaded at the baseline, each with the tests that it has now.
+
+    Runners report such a file as one failing test: by its path, its package, or as unittest's `_FailedTest`.
+    """
+    found = {}
+    for failed in ids(before.failing):
+        starts = tuple(f"{failed.removeprefix(_NOT_LOADED)}{mark}" for mark in ("::", " > ", "."))
+        if inside := frozenset(test.id for test in now.tests if test.id.startswith(starts)):
+            found[failed] = inside
+    return found
+
+
+def _worse_exit(now: GateRun, measure: Measure) -> str:
+    """Say that more fails than the tests that failed before; some runners exit with the number of failures."""
+    before = measure.before.exit_code if measure.before else None
+    if not before or now.exit_code is None or now.exit_code == before or 0 <= now.exit_code < before:
+        return ""
+    return f"exited with code {now.exit_code}, where the baseline exited with {before}: more fails than these tests"
+
+
+def _reasons(finding: Finding, owed: frozenset[str]) -> list[str]:
     worse = (
-        ("fails", "fail", finding.failing),
+        ("fails", "fail", [name for name in finding.failing if name not in owed]),
+        ("still fails, and the change names it", "still fail, and the change names them", sorted(owed)),
         ("vanished", "vanished", finding.vanished),
         ("is skipped", "are skipped", finding.skipped),
     )

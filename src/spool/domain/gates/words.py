@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from spool.domain.gates.values import MOST_TESTS, GateResult, GateRun, GateSpec, Proof
+from spool.domain.gates.values import BUILT_IN, MOST_TESTS, GateResult, GateRun, GateSpec, Proof
 from spool.domain.gates.weighing import Finding, named
 from spool.domain.text import clean, quoted
 
@@ -72,6 +72,8 @@ def evidence(gates: tuple[GateResult, ...]) -> str:
         return f"{named(turned)} failed before the change"
     flaky = [name for gate in ran for name in gate.flaky]
     said = "; ".join(f"{gate.name}: {gate.why}" for gate in ran)
+    if ran and all(gate.name in BUILT_IN and not gate.log for gate in ran):
+        said += "; no test was run"
     return f"{said} (flaky: {named(flaky)})" if flaky else said
 
 

@@ -9,6 +9,7 @@ import re
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.results.model import Results, Status, Tally, excerpt
 from spool.domain.results.reader import Reader
 
@@ -123,7 +124,7 @@ class _Log:
 def read_log(text: str) -> Results | None:
     """Return the tests as `package.Test/subtest`."""
     log = _Log()
-    decoder = msgspec.json.Decoder(_Event)
+    decoder = decoder_of(_Event)
     for line in text.split("\n"):
         if line.startswith('{"') and '"Action":"' in line:
             try:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.results.model import Results, Status, Tally, excerpt, merge
 from spool.domain.results.reader import Place, Reader
 from spool.domain.results.tree import Leaf, Tree
@@ -43,7 +44,7 @@ def read_files(files: Mapping[str, bytes], log: str) -> Results | None:  # noqa:
 
 
 def _read(data: bytes) -> Results:
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = decoder_of(_Line)
     tree = Tree()
     counted, announced = 0, -1
     for raw in data.split(b"\n"):

@@ -11,6 +11,7 @@ from shlex import quote
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.results import junit
 from spool.domain.results.model import Results, Status, Tally, excerpt, merge
 from spool.domain.results.reader import Place, Reader
@@ -64,7 +65,7 @@ def read_files(files: Mapping[str, bytes], log: str) -> Results | None:
 
 
 def _read(data: bytes) -> Results:
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = decoder_of(_Line)
     seen: dict[str, _Seen] = {}
     complete, lost = False, False
     for raw in data.split(b"\n"):

@@ -16,7 +16,7 @@ from spool.domain.events import (
     TreeKept,
     Warned,
 )
-from spool.domain.gates.values import GateResult, Proof, refusal
+from spool.domain.gates.values import GateResult, Proof, proof_together, refusal
 from spool.domain.gates.words import evidence
 from spool.domain.loop import Due, PlanState, StoryState, merged
 from spool.domain.outcome import OutcomeKind
@@ -110,8 +110,9 @@ class StoryPlan:
         return msgspec.structs.replace(memory, story=state, unaccepted=begun)
 
     def _nothing_left(self, memory: PlanState) -> Finish:
-        """Return the end: done, unless no gate has accepted any of this work, and one is red."""
-        red = self._world.keeper.red_at(memory.base) if self._world.keeper and memory.proof is None else ""
+        """Return the end: done, unless no gate has accepted any work of this run, and one is red."""
+        accepted = memory.story is not None and memory.proof is not None
+        red = self._world.keeper.red_at(memory.base) if self._world.keeper and not accepted else ""
         if red:
             return Finish(
                 Status.STUCK, f"no box is open, but a check is red: {red}", ExitCode.STUCK, hint=Hint.OPEN_BOX
@@ -122,9 +123,7 @@ class StoryPlan:
         """Return what the change says, before the first agent."""
         if self._world.book.texts:
             return ""
-        tasks = [task for story in stories.stories for task in story.tasks]
-        said = [text for task in tasks for text in (task.text, *(value for _, value in task.details))]
-        return "\n".join([(await self._world.source.prompt_parts()).proposal, *said])
+        return "\n".join([(await self._world.source.prompt_parts()).proposal, *(one.text for one in stories.stories)])
 
     async def _honest(self) -> StoryList:
         """Return the current stories, with boxes that an agent closed without ticking them still open."""
@@ -168,10 +167,12 @@ class StoryPlan:
         if ended.outcome.kind is not OutcomeKind.COMPLETED:
             return None
         others = [story for story in self._known.stories if story.id != _story_id(memory)]
+        own = self._known.find(_story_id(memory))
         return Claim(
             base=memory.base,
             own=self._options.own_folders,
             named=self._world.book.texts,
+            asked=f"{own.title}\n{own.text}" if own else None,
             final=all(story.complete for story in others),
         )
 
@@ -258,13 +259,14 @@ class StoryPlan:
 
     async def _keep(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
         """Make refused work the checkpoint; where an earlier run left one, set it aside, and the next attempt saves."""
-        edited, self._keeps_edits = self._keeps_edits, None
-        if checkpoint is None or edited is None:
+        edited = self._keeps_edits
+        if edited is None:
             await self._save(self._story_of(memory))
-            return
-        saved_as = await self._world.checkpoints.set_aside(checkpoint)
-        await self._world.checkpoints.drop(checkpoint)
-        self._world.emit(TreeKept(story_id=_story_id(memory), saved_as=saved_as, edited=edited))
+        elif checkpoint is not None:
+            saved_as = await self._world.checkpoints.set_aside(checkpoint)
+            await self._world.checkpoints.drop(checkpoint)
+            self._world.emit(TreeKept(story_id=_story_id(memory), saved_as=saved_as, edited=edited))
+        self._keeps_edits = None  # not before: a git command that fails is tried again
 
     async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> PlanState:
         """Commit the story if wanted, and only then drop its checkpoint; return the memory with the commit's fate."""
@@ -335,12 +337,11 @@ def _remember(memory: PlanState, verdict: Verdict, ended: Ended) -> PlanState:
     """Return the memory for the next attempt. The change is proved only if each of its stories is."""
     match verdict:
         case NextStory():
-            proved = ended.proof if memory.proof in (None, Proof.PROVED) else memory.proof
             return msgspec.structs.replace(
                 memory,
                 due=Due.ACCEPT,
                 accepted=ended.proof,
-                proof=proved,
+                proof=proof_together(memory.proof, ended.proof),
                 evidence=evidence(ended.gates),
                 base=ended.checked_tree or memory.base,
             )

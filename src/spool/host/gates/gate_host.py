@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,6 +54,17 @@ class GateHost:
         self.remember = memory.remember
         self.expected_s = memory.expected_s
 
+    @property
+    def home(self) -> str:
+        """The folder that gates run in, from the top of the repository, with a slash at its end; empty at the top."""
+        top = self._trees.top if self._trees else self._directory
+        inside = os.path.relpath(os.path.realpath(self._directory), os.path.realpath(top))
+        return "" if inside == "." or inside.startswith("..") else f"{inside}/"
+
+    async def mentions(self, tree: str, words: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return, for each of some words, the files of a tree in which it stands by itself."""
+        return await self._trees.mentions(tree, words) if self._trees and tree else {}
+
     async def tree(self) -> str:
         """Record the working tree and return its name; empty without git."""
         return await self._trees.record() if self._trees else ""
@@ -96,6 +107,8 @@ class GateHost:
 
     async def _in_place(self, gate: GateSpec, purpose: str) -> GateRun:
         before = await self.tree()
+        if self._trees:
+            await self._trees.drop_compiled()
         run = await self._run(gate, gate.run, purpose, self._directory, {})
         if self._trees is None:
             return run

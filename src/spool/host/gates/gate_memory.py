@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateRun, GateSpec
 from spool.errors import SpoolError
@@ -56,7 +57,7 @@ class GateMemory:
     def ignored(self, tree: str) -> dict[str, str] | None:
         """Return the ignored files that were noted for a tree; None if none were."""
         with suppress(OSError, ValueError):
-            return msgspec.json.decode((self.folder / f"ignored-{tree}.json").read_bytes(), type=dict[str, str])
+            return decoded((self.folder / f"ignored-{tree}.json").read_bytes(), dict[str, str])
         return None
 
     def ledger(self) -> Ledger:

@@ -1,13 +1,16 @@
 """Recorded working trees: what differs between two, and fresh checkouts of one."""
 
 import asyncio
+import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 
+from spool.domain.gates.deciding_files import is_cache
 from spool.engine.proving import Tree
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.recorder import Recorder
@@ -15,11 +18,15 @@ from spool.host.git.checkpoints.refs import Pins
 from spool.host.git.checkpoints.shadow import GATES, TREES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
+from spool.host.git.object_names import is_object_name
 from spool.host.git.repository import Repository, ask_git, head_of
 from spool.host.state.places import user_cache
 from spool.nofollow import make_folder
 
 _CHECKOUT_S = 600.0
+_MOST_IGNORED = 2_000
+"""Files of an ignored folder that are looked at; more are a build's or a cache's."""
+_WHERE = ("-o", "-z", "-I", "-w", "-F", "--no-color", "--full-name")
 
 
 class RecordedTrees:
@@ -49,7 +56,7 @@ class RecordedTrees:
         return recording.tree
 
     def ignored(self) -> dict[str, str]:
-        """Return the ignored files of the last recording, each with its stamp; a folder with a slash stands for all."""
+        """Return the ignored files of the last recording, each with its stamp; a folder ends with a slash."""
         return {name.decode("utf-8", "replace"): _stamp(self.top, name) for name in self._ignored}
 
     async def keep(self, tree: str) -> bool:
@@ -78,8 +85,36 @@ class RecordedTrees:
 
     async def changes(self, before: str, after: str) -> dict[str, str]:
         """Return the paths that differ between two trees, each with git's letter for how."""
+        if not (is_object_name(before) and is_object_name(after)):
+            raise CommandFailed("the loop's state names no tree")
         answer = await self._shadow.names("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, after)
         return {os.fsdecode(path): how.decode() for how, path in zip(answer[::2], answer[1::2], strict=True)}
+
+    async def mentions(self, tree: str, words: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return, for each of some words, the files of a tree in which it stands by itself."""
+        if not words or not is_object_name(tree):
+            return {}
+        asked = "".join(f"{word}\n" for word in words if "\n" not in word)
+        try:
+            answer = await self._shadow.git("grep", *_WHERE, "-f", "-", tree, stdin=os.fsencode(asked))
+        except CommandFailed as error:
+            if error.said:
+                raise
+            return {}  # git exits with 1 where no file has any of them
+        found: dict[str, set[str]] = {}
+        for line in answer.rstrip(b"\n").split(b"\n"):
+            place, _, word = line.partition(b"\0")
+            found.setdefault(os.fsdecode(word), set()).add(os.fsdecode(place.partition(b":")[2]))
+        return {word: frozenset(paths) for word, paths in found.items()}
+
+    async def drop_compiled(self) -> None:
+        """Remove what Python compiled beside the source of the last recording, unless git tracks it.
+
+        Python believes a compiled file with the size and the second of its source: one that was forged, or written in
+        the same second, hides what the source says.
+        """
+        compiled = [name for name in self._ignored if name.endswith((b"__pycache__/", b".pyc"))]
+        await asyncio.to_thread(_remove, self.top, [os.fsdecode(name).rstrip("/") for name in compiled])
 
     async def overlaid(self, tree: Tree) -> str:
         """Record a tree with some of its paths as they are in another one, and return its name."""
@@ -137,11 +172,31 @@ class RecordedTrees:
 
 
 def _stamp(top: Path, name: bytes) -> str:
-    """Return what changes when a file does; a folder's is empty, since caches change it all the time."""
-    if name.endswith(b"/"):
+    """Return what changes when a file, or a file of a folder, does; empty for caches, which change all the time.
+
+    So is that of a folder with too many files to look at.
+    """
+    place = top / os.fsdecode(name)
+    if not name.endswith(b"/"):
+        return _stamp_of(place)
+    if is_cache(os.fsdecode(name)):
         return ""
+    files = itertools.islice(_files_in(place), _MOST_IGNORED + 1)
+    stamps = [f"{file.relative_to(place)}:{_stamp_of(file)}" for file in files]
+    return blake2b("\0".join(sorted(stamps)).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest() * (
+        len(stamps) <= _MOST_IGNORED
+    )
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_cache(name)]
+        yield from (Path(parent) / name for name in names if not is_cache(name))
+
+
+def _stamp_of(place: Path) -> str:
     try:
-        found = (top / os.fsdecode(name)).lstat()
+        found = place.lstat()
     except OSError:
         return "gone"
     return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"

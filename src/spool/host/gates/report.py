@@ -11,9 +11,11 @@ from spool.domain.results import junit, readers
 from spool.domain.results.model import Results
 from spool.domain.results.reader import Place
 from spool.errors import ResultsError
+from spool.nofollow import read_file
 
 _REPORTERS = str(Path(spool.__file__).parent / "reporters")
 _LOG_READ = 16 << 20
+_LARGEST = 256 << 20
 _NONE = "none"
 _UNREADABLE = Results(complete=False)
 
@@ -39,7 +41,7 @@ class Report:
         try:
             if self._file:
                 return self._read_file(self._file)
-            files = {path.name: path.read_bytes() for path in Path(scratch).iterdir() if path.is_file()}
+            files = {path.name: _content(path) for path in Path(scratch).resolve().iterdir() if not path.is_dir()}
             return readers.read(files, end_of(log, _LOG_READ), self._wanted)
         except (ResultsError, OSError):
             return _UNREADABLE
@@ -48,12 +50,17 @@ class Report:
         """Return the results in a file of the project; one that an earlier run wrote does not count."""
         if _stamp(path) == self._before:
             return _UNREADABLE
-        return junit.read(path.read_bytes()) or _UNREADABLE
+        return junit.read(_content(path)) or _UNREADABLE
+
+
+def _content(path: Path) -> bytes:
+    """Return what a gate wrote: it runs the agent's code, which may leave a link out of the fence, or a huge file."""
+    return read_file(path, most_bytes=_LARGEST)
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:
     with suppress(OSError):
-        found = path.stat() if path else None
+        found = path.lstat() if path else None
         return (found.st_ino, found.st_mtime_ns) if found else None
     return None
 

@@ -87,3 +87,29 @@ def test_boxes_for_a_person_are_not_owed() -> None:
 
 def test_an_empty_list_owes_nothing() -> None:
     assert honest(Ledger(), StoryList()) == StoryList()
+
+
+EQUAL = "## 1. Form\n\n- [ ] Write it\n- [ ] Test it\n\n## 2. Login\n\n- [ ] Write it\n- [ ] Test it\n"
+EQUAL_TICKED = EQUAL.replace("[ ]", "[x]")
+
+
+@pytest.mark.parametrize(
+    ("text", "still_open"),
+    [
+        (EQUAL_TICKED, []),
+        ("## 1. Form\n\n- [x] Write it\n- [x] Test it\n", ["2.1", "2.2"]),
+        (EQUAL_TICKED.replace("- [x] Test it\n", "", 1), ["2.2"]),
+        (EQUAL_TICKED.replace("## 1. Form\n\n", "## 1. Form\n\n- [x] Plan it\n"), []),
+        ("## 1. All\n\n" + "- [x] Write it\n- [x] Test it\n" * 2, []),
+        (EQUAL_TICKED.replace("[x] Write", "[-] Write", 1), ["1.1"]),
+    ],
+    ids=["ticked", "a story removed", "one removed", "one added before them", "put together", "set aside"],
+)
+def test_boxes_without_numbers_are_counted_by_their_words(text: str, still_open: list[str]) -> None:
+    assert left_open(started(EQUAL), text) == still_open
+
+
+def test_of_equal_boxes_the_open_one_is_owed_whichever_is_removed() -> None:
+    ledger = started("## 1. Form\n\n- [ ] Test it\n- [x] Test it\n")
+    assert left_open(ledger, "## 1. Form\n\n- [x] Test it\n") == ["1.1"]
+    assert left_open(ledger, "## 1. Form\n\n- [x] Test it\n- [x] Test it\n") == []

@@ -24,7 +24,7 @@ TABLE = [
     ("one vanished", GREEN, run(0, results(a="passed")), False, "b vanished"),
     ("one is skipped newly", GREEN, run(0, results(a="passed", b="skipped")), False, "b is skipped"),
     ("a new test is skipped", GREEN, run(0, results(a="passed", b="passed", c="skipped")), True, "2 tests pass"),
-    ("still red, and no worse", RED, RED, True, "1 test passes, 1 fails as before the first agent"),
+    ("still red, and no worse", RED, RED, True, "1 test passes, 1 fails as before the change"),
     ("red before, and one more", RED, run(1, results(a="failed", b="failed")), False, "a fails"),
     ("fixed", RED, GREEN, True, "2 tests pass"),
     ("exit 0 beside a failure", GREEN, run(0, results(a="passed", b="failed")), False, "b fails"),
@@ -36,9 +36,12 @@ TABLE = [
     ("timed out", GREEN, run(None, duration_s=20.0), False, "timed out after 20 s"),
     ("cannot start", GREEN, run(127, trouble="make: not found"), False, "make: not found"),
     ("changes tracked files", GREEN, run(0, changed=("a.py",)), False, "it changed tracked files: a.py"),
+    ("red before, and it exits worse", RED, run(7, results(a="passed", b="failed")), False, "more fails than these"),
+    ("red before, and it crashes", RED, run(-11, results(a="passed", b="failed")), False, "more fails than these"),
+    ("red before, and it exits better", run(7, results(a="passed", b="failed")), RED, True, "1 fails as before"),
     ("by exit code, green", run(0), run(0), True, "exited with code 0"),
     ("by exit code, turned red", run(0), run(3), False, "exited with code 3"),
-    ("by exit code, red as before", run(3), run(3), False, "cannot be told apart"),
+    ("by exit code, red as before", run(3), run(3), False, "cannot be detected"),
     ("no baseline", None, GREEN, True, "2 tests pass"),
     ("no baseline, red", None, RED, False, "b fails"),
 ]
@@ -52,6 +55,25 @@ def test_green_or_no_worse(before: GateRun | None, now: GateRun, green: bool, wh
 
 def test_what_was_failing_and_passes_is_fixed() -> None:
     assert weigh(GREEN, Measure(before=RED)).fixed == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("failed", "passing"),
+    [
+        ("tests/test_power.py", "tests/test_power.py::test_power"),
+        ("power.test.js", "power.test.js > raises > to 3"),
+        ("example.com/power", "example.com/power.TestPower"),
+        ("unittest.loader._FailedTest.test_power", "test_power.PowerTest.test_power"),
+    ],
+)
+def test_a_file_that_could_not_be_loaded_has_not_vanished_once_its_tests_run(failed: str, passing: str) -> None:
+    before = run(1, results(True, **{"a": "passed", failed: "failed"}))
+    found = weigh(run(0, results(True, **{"a": "passed", passing: "passed"})), Measure(before=before))
+    assert (found.green, found.fixed) == (True, (passing,))
+    gone = weigh(run(0, results(a="passed")), Measure(before=before))
+    assert (gone.green, gone.vanished) == (False, (failed,))
+    red = weigh(run(1, results(True, **{"a": "passed", passing: "failed"})), Measure(before=before))
+    assert (red.green, red.failing) == (False, (passing,))
 
 
 def test_a_gate_without_results_that_turns_green_says_so() -> None:
@@ -73,7 +95,7 @@ def test_a_test_whose_file_the_change_names_may_vanish() -> None:
 
 def test_a_red_test_that_the_change_names_must_pass() -> None:
     found = weigh(RED, Measure(before=RED, must_pass=lambda test: test == "b"))
-    assert (found.green, found.why) == (False, "b fails")
+    assert (found.green, found.why) == (False, "b still fails, and the change names it")
 
 
 def test_a_runner_that_names_only_failures_may_not_run_fewer_tests() -> None:

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from spool.domain.checkpoint import Checkpoint
 from spool.domain.events import (
     CheckpointDropped,
     CheckpointSaved,
@@ -115,6 +116,27 @@ def test_the_tree_of_a_stuck_story_is_reverted_or_kept_as_asked(on_resume: OnRes
     assert "half" in stories.tree.content
     play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
     assert ("half" in stories.tree.content) is (on_resume is OnResume.KEEP)
+
+
+def test_a_checkpoint_that_cannot_be_set_aside_at_once_is_set_aside_at_the_next_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stories = Stories(max_retries=0)
+    play(stories.plan(), stories.tree.writes("half", "<promise>FAILED: no</promise>"), stage=stories.stage)
+    set_aside, failures = stories.checkpoints.set_aside, [CommandTimeout("git took too long")]
+
+    async def fail_once(checkpoint: Checkpoint) -> str:
+        if failures:
+            raise failures.pop()
+        return await set_aside(checkpoint)
+
+    monkeypatch.setattr(stories.checkpoints, "set_aside", fail_once)
+    stories.on_resume, stories.max_retries = OnResume.KEEP, 3
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert not failures
+    assert played.finish.status is Status.DONE
+    assert "half" in stories.tree.content
+    assert stories.checkpoints.discarded == [stories.tasks]
 
 
 class Slow(Stories):

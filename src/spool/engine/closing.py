@@ -1,0 +1,81 @@
+"""Ends a run: brings its commits to their branch, lets the plan clean up, and notes how the tree was left."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+
+from spool.domain.verdict import ExitCode, Finish, Status, undelivered
+from spool.engine.account import Account
+from spool.engine.gatekeeper import Gatekeeper
+from spool.engine.plan import Plan
+from spool.engine.ports import Ports
+from spool.engine.stop import Stop
+from spool.errors import ChangeError, CommandError, SpoolError
+
+_RECORD_S = 3.0
+"""Seconds to record the tree at the end of a run, within the time that a stop may take."""
+
+
+class Closing:
+    """Ends one run."""
+
+    def __init__(self, plan: Plan, keeper: Gatekeeper | None, account: Account, ports: Ports, stop: Stop) -> None:
+        self._plan = plan
+        self._keeper = keeper
+        self._account = account
+        self._ports = ports
+        self._stop = stop
+
+    async def delivered(self, finish: Finish) -> Finish:
+        """Bring the commits to their branch; after a stop only once the end is written."""
+        if finish.status is Status.STOPPED:
+            return finish
+        try:
+            delivered = await self._stop.obeyed(self._delivery())
+        except CommandError as error:
+            self._account.warn(error)
+            delivered = None
+        return finish if delivered else undelivered(finish)
+
+    async def _delivery(self) -> bool:
+        await self._ports.deliver()
+        return True
+
+    async def close(self, finish: Finish, *, iterations: int, resumable: bool) -> None:
+        """Let the plan clean up, warning on failure, then end the run."""
+        kept = evidence = left = ""
+        try:
+            if self._keeper is not None:
+                left = await self._keeper.close()
+            if finish.status is Status.DONE:
+                evidence = await self._plan.evidence(self._account.state.memory)
+            kept = await self._plan.close(finish, self._account.state.memory)
+        except (CommandError, ChangeError) as error:
+            self._account.warn(error)
+        self._remember(evidence=evidence, left=left)
+        self._account.end_run(finish, iterations=iterations, kept=kept, evidence=evidence)
+        if resumable and finish.exit_code is not ExitCode.COMPLETE:
+            # After the end is written: a hung git must not delay a stop.
+            self._remember(fingerprint=await self._fingerprint())
+        if finish.status is Status.STOPPED and not self._stop.forced:
+            with suppress(TimeoutError, SpoolError, OSError):  # the next run does it
+                async with asyncio.timeout(_RECORD_S):
+                    await self._ports.deliver()
+
+    async def edited(self) -> bool:
+        """Whether the tree may have been edited since the last run ended."""
+        left = self._account.state.memory.fingerprint
+        return not left or await self._fingerprint() != left
+
+    async def _fingerprint(self) -> str:
+        """Return the tree's fingerprint; empty if a hung git does not give it."""
+        if self._stop.forced:
+            return ""
+        with suppress(TimeoutError, SpoolError, OSError):
+            async with asyncio.timeout(_RECORD_S):
+                return await self._ports.worktree.fingerprint()
+        return ""
+
+    def _remember(self, **facts: str) -> None:
+        self._account.remember(msgspec.structs.replace(self._account.state.memory, **facts))

@@ -1,0 +1,1 @@
+"""Tests of the gates' side of the machine."""

@@ -46,6 +46,25 @@ def test_a_loop_in_a_clone_lands_with_the_checks_it_was_verified_by(field: Field
     assert field.status() == ""
 
 
+def test_the_same_command_again_takes_nothing_from_what_was_verified(field: Field) -> None:
+    run(field)
+    run(field)
+    assert json.loads((field.scratch.run_state / "state.json").read_text())["memory"]["proof"] == "proved"
+    done = field.scratch.spool("land", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_change_that_nothing_would_check_does_not_hold_up_the_others(field: Field) -> None:
+    run(field)
+    field.change("unchecked", part("unchecked"))
+    done = field.scratch.spool("land", "--json", timeout=120)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {one["change"]: one for one in json.loads(done.stdout)["landings"]}
+    assert found[CHANGE]["fate"] == "landed"
+    assert found["unchecked"]["fate"] == "not ready"
+    assert "no check is configured" in found["unchecked"]["why"]
+
+
 def test_the_same_checks_refuse_the_result(field: Field) -> None:
     run(field)
     field.commit({"bad.txt": "a person's commit\n"}, "a person's commit")
@@ -112,3 +131,20 @@ def test_untracked_files_of_the_change_hold_it_back(field: Field) -> None:
     assert "stand in the way" in done.stdout
     assert f".spool/changes/{CHANGE}/tasks.md" in done.stdout
     assert "[ ] 1.1" in (field.scratch.change / "tasks.md").read_text()
+
+
+def test_clean_removes_what_landings_leave(field: Field) -> None:
+    ticked = {"write": "PLAN.md", "text": "- [x] Work\n"}
+    field.scratch.script([{"write": "work.txt", "text": "done\n"}, ticked, {"say": "<promise>COMPLETE</promise>"}])
+    field.commit({"PLAN.md": "- [ ] Work\n"}, "a plan")
+    words = ("--harness", "scripted", "--verify", CHECK, "--in", "worktree")
+    done = field.scratch.spool("run", "PLAN.md", *words, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert field.scratch.spool("land", timeout=120).returncode == 0
+    listed = field.scratch.spool("clean").stdout
+    assert "what became of landings" in listed
+    assert "unreadable" not in listed
+    assert field.scratch.spool("clean", "--everything", "--yes").returncode == 0
+    state = field.scratch.home / ".local" / "state" / "spool"
+    left = [path for path in state.rglob("*") if path.is_file() and "spending" not in path.parts]
+    assert left == []

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from spool.app.land import LandRequest, find_here, land
+from spool.app.land import find_here, land
+from spool.app.landing_attempt import LandRequest
 from spool.app.landing_moves import Moves
 from spool.app.settings import resolve_settings
 from spool.domain.landing import Fate, Landing, Move

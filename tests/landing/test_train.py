@@ -66,12 +66,11 @@ def test_what_is_shown(field: Field) -> None:
     field.change("one", part("one"))
     field.change("two", {"shared.txt": "two\n"})
     field.commit({"shared.txt": "person\n"}, "edit")
-    planned = field.land("--dry-run", code=0)
-    assert planned.stdout.splitlines() == [
-        "one: change/one would be rebased onto main and checked",
-        "two: change/two would be rebased onto main and checked",
+    planned = field.land("--dry-run", code=1).stdout.splitlines()
+    assert planned == [
+        "one: change/one can be rebased onto main, and would be checked",
+        "two: conflict: 'two 1' conflicts in shared.txt",
     ]
-    assert field.fates("--dry-run", code=0) == {"one": "would be tried", "two": "would be tried"}
     done = field.land(code=1)
     assert "one: rebasing onto main" in done.stderr
     lines = done.stdout.splitlines()
@@ -80,6 +79,22 @@ def test_what_is_shown(field: Field) -> None:
     assert "git rebase main change/two" in done.stdout
     assert lines[-1] == f"1 change landed, 1 did not; main is at {field.tip()[:10]}."
     assert "two: conflict" in field.land("--status").stdout
+
+
+def test_a_dry_run_finds_the_conflicts_and_writes_nothing(field: Field) -> None:
+    field.change("base", {"base.txt": "1\n"}, {"base.txt": "1\n2\n"})
+    field.change("built", {"base.txt": "1\n2\n3\n"}, base="change/base")
+    field.change("clash", {"base.txt": "other\n"})
+    field.change("same", part("same"))
+    before = field.git("for-each-ref"), field.git("count-objects"), field.status()
+    found = field.fates("--dry-run", "--repair", "--archive", code=1)
+    wanted = {"base": "would be checked", "built": "would be checked", "clash": "conflict", "same": "would be checked"}
+    assert found == wanted
+    assert (field.git("for-each-ref"), field.git("count-objects"), field.status()) == before
+    assert json.loads(field.land("--status", "--json").stdout) == []
+    assert not list((field.scratch.home / ".local/share/spool/clones").glob("*/.landing-*"))
+    landed = field.fates(code=1)
+    assert landed == {name: "landed" if fate == "would be checked" else fate for name, fate in wanted.items()}
 
 
 def test_only_finished_and_verified_changes_land(field: Field) -> None:

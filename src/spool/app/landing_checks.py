@@ -14,9 +14,8 @@ from spool.app.gates import make_keeper, own_folders
 from spool.app.observers import Observer
 from spool.app.runner import new_run_id
 from spool.app.supervised import supervised
-from spool.app.workspaces import enclosure_of
+from spool.app.workspaces import NOBODY, enclosure_of
 from spool.domain.gates.values import GateSpec
-from spool.domain.invocation import Traits
 from spool.domain.landing import Candidate
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
@@ -41,8 +40,6 @@ from spool.sources.project import Project
 
 _CHANGES = ("tasks", "openspec")
 """Built-in gates that look at a change, which is gone once it is archived."""
-_NOBODY = Traits(program="git", install="git")
-"""The checks of a landing need no agent, and none of its credentials."""
 
 
 def spec_for(candidate: Candidate, root: Path, settings: Settings) -> LoopSpec:
@@ -93,14 +90,14 @@ def check_result(
     spec = _with(
         msgspec.structs.replace(spec, workspace=workspace), gates=tuple(_fresh(gate, setup) for gate in spec.gates)
     )
-    enclosure = enclosure_of(spec, _NOBODY)
+    enclosure = enclosure_of(spec, NOBODY)
     clone = rehearsal.repository
     if spec.fence is not None:
         clone = msgspec.structs.replace(clone, fence=git_fence(workspace))
     else:
         _lend(repository.top, rehearsal.top, spec.gates)
     supervision = fork_supervisor()  # before asyncio and before any thread
-    memory = GateMemory(str(repository.common_dir / "landing"))
+    memory = landing_memory(repository)
     with supervision.line:
         return asyncio.run(
             supervised(
@@ -113,6 +110,11 @@ def check_result(
                 enclosure=enclosure,
             )
         )
+
+
+def landing_memory(repository: Repository) -> GateMemory:
+    """Return where the runs of gates on a repository's targets are kept."""
+    return GateMemory(str(repository.common_dir / "landing"))
 
 
 def place_of(candidate: Candidate, root: Path, repository: Repository) -> str:

@@ -10,7 +10,7 @@ from spool.cli import loop_options as shared
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change
 from spool.errors import UsageError
-from spool.views.say import say_json
+from spool.views.say import say, say_json
 
 if TYPE_CHECKING:
     from spool.domain.landing import Train
@@ -38,7 +38,8 @@ _EXAMPLES = (
 @_what("--allow-unverified", is_flag=True, help="Land also what no check has verified.")
 @shared.together(shared.VERIFY_OPTIONS)
 @_run("--archive", is_flag=True, help="Archive each change in the same move, in a commit of its own.")
-@_run("--dry-run", "-n", is_flag=True, help="Show what would land, in which order, and what would not.")
+@_run("--repair", is_flag=True, help="Let the agent fix conflicts and failing checks, and try again.")
+@_run("--dry-run", "-n", is_flag=True, help="Rebase in a throwaway clone, and check and move nothing.")
 @_run("--status", is_flag=True, help="Show what became of the last landings, and start none.")
 @_output("--json", "as_json", is_flag=True, help="Print JSON.")
 def land(changes: tuple[str, ...], status: bool, as_json: bool, **given: Any) -> int:
@@ -46,32 +47,35 @@ def land(changes: tuple[str, ...], status: bool, as_json: bool, **given: Any) ->
 
     Without CHANGE, land all changes whose loops are done and verified. A change that conflicts, or whose result a check
     refuses, keeps its branch, and the others land without it. A working tree that has the branch checked out follows,
-    if it is clean.
+    if it is clean. With --repair, the agent of such a change gets one more story, with the reason; the setting
+    max_repairs says how often.
     """
-    from spool.views.landing import LandLines, show_landings, show_train, with_next
+    from spool.views.landing import LandLines, show_train, with_next
 
     if status:
         return _status(changes, as_json=as_json)
-    line = LandLines(quiet=as_json)
+    line = LandLines(quiet=as_json, planned=given["dry_run"])
     try:
-        train = _landed(changes, given, line, ask=not as_json and sys.stdin.isatty() and sys.stderr.isatty())
+        train = _landed(changes, given, line, as_json=as_json)
     finally:
         line.close()
     if as_json:
-        say_json({"onto": train.onto, "target": train.target, "landings": with_next(train.landings)})
-    elif given["dry_run"]:
-        show_landings(train.landings, planned=True)
+        landings = train.landings if given["dry_run"] else with_next(train.landings)
+        say_json({"onto": train.onto, "target": train.target, "landings": landings})
     else:
-        show_train(train)
+        show_train(train, planned=given["dry_run"])
     return train.exit_code
 
 
-def _landed(changes: tuple[str, ...], given: dict[str, Any], view: "LandLines", *, ask: bool) -> "Train":
-    from spool.app.land import LandRequest
+def _landed(changes: tuple[str, ...], given: dict[str, Any], view: "LandLines", *, as_json: bool) -> "Train":
     from spool.app.land import land as run_train
+    from spool.app.landing_attempt import LandRequest
     from spool.app.verify import find_subject
     from spool.cli.trust import settings_to_start
+    from spool.domain.spec import Show
+    from spool.views.select import observers_of
 
+    ask = not as_json and sys.stdin.isatty() and sys.stderr.isatty()
     root = find_subject(Path.cwd(), None).root
     settings = settings_to_start(root, shared.gate_settings(given), ask=ask).settings
     request = LandRequest(
@@ -81,9 +85,11 @@ def _landed(changes: tuple[str, ...], given: dict[str, Any], view: "LandLines", 
         onto=given["onto"],
         allow_unverified=given["allow_unverified"],
         archive=given["archive"],
+        repair=given["repair"],
         dry_run=given["dry_run"],
+        show=Show.NOTHING if as_json else Show.RESULTS,
     )
-    return run_train(request, view)
+    return run_train(request, view, observers_of)
 
 
 def _status(changes: tuple[str, ...], *, as_json: bool) -> int:
@@ -100,6 +106,8 @@ def _status(changes: tuple[str, ...], *, as_json: bool) -> int:
         found = [one for one in found if one.change in wanted]
     if as_json:
         say_json(with_next(found))
+    elif not found:
+        say("No landings.")
     else:
         show_landings(found)
     return 0

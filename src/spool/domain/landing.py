@@ -7,13 +7,15 @@ from enum import StrEnum
 import msgspec
 
 from spool.domain.batch import Member, in_order
-from spool.domain.gates.values import MOST_TESTS, GateResult, Proof, refusal
+from spool.domain.gates.values import MOST_TESTS, VERIFIED, GateResult, Proof, refusal
+from spool.domain.gates.words import plain
 from spool.domain.loop import SCHEMA, LoopSummary
+from spool.domain.story import Errand
+from spool.domain.text import one_line
 from spool.domain.verdict import Status
 
 MOST_TRIES = 5
 """How often a change is rebased and checked again because the target moved meanwhile."""
-VERIFIED = (Proof.PROVED, Proof.UNBROKEN)
 
 
 class Fate(StrEnum):
@@ -22,8 +24,8 @@ class Fate(StrEnum):
     LANDED = "landed"
     ALREADY = "already there"
     """The target has everything that the branch has."""
-    PLANNED = "would be tried"
-    """Nothing was tried, because only the plan was asked for."""
+    PLANNED = "would be checked"
+    """It can be rebased; nothing was checked or moved, because only the plan was asked for."""
     CONFLICT = "conflict"
     RED = "red"
     """A check refuses the result."""
@@ -39,6 +41,8 @@ class Fate(StrEnum):
 RESULT = "refs/spool/landing/"
 """The rebased commits of a change, until its landing has ended."""
 GOOD = (Fate.LANDED, Fate.ALREADY, Fate.PLANNED)
+MENDABLE = (Fate.CONFLICT, Fate.RED)
+"""What an agent can do something about."""
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,6 +71,8 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next: str = ""
     """What a person can do."""
     tries: int = 0
+    repairs: int = 0
+    """How often the agent was asked to mend it."""
     seconds: float = 0.0
     at: datetime
 
@@ -169,6 +175,27 @@ def missing_dependency(candidate: Candidate, fates: Mapping[str, Fate], unlanded
         if need not in fates and need in waiting:
             return f"it depends on {need}, which has not landed"
     return ""
+
+
+def errand_for(landing: Landing, *, commit: str, tree: str) -> Errand:
+    """Return the story that makes a change land: `commit` is where the target is now, `tree` its tree."""
+    reason = [("Why it does not land", landing.why)]
+    reason += [("Files that conflict", _listed(landing.files))] if landing.files else []
+    reason += [("Failing tests", _listed(landing.failing))] if landing.failing else []
+    return Errand(
+        title=f"Land on {landing.onto}",
+        text=f"Make `{landing.branch}` ({landing.tip[:12]}) work on top of `{landing.onto}` ({commit[:12]}). "
+        f"`{landing.onto}` is merged into the working tree already, and not committed: resolve what conflicts, keep "
+        f"what both sides mean, and make the checks pass. Spool commits the merge.",
+        details=tuple((name, plain(one_line(text, 4_000))) for name, text in reason),
+        onto=commit,
+        tree=tree,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_TESTS} more" if len(names) > MOST_TESTS else ""
+    return ", ".join(one_line(name, 300) for name in names[:MOST_TESTS]) + more
 
 
 def failing_tests(gates: tuple[GateResult, ...]) -> tuple[str, ...]:

@@ -20,14 +20,14 @@ _ROLES = {
     Fate.HELD: Role.WARN,
 }
 _SHORT = 10
-_NAMED = 5
 
 
 class LandLines:
-    """A line for each step of each change on standard error, and one for what became of it."""
+    """A line for each step of each change on standard error, and what became of it on standard output."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, planned: bool = False) -> None:
         self._quiet = quiet
+        self._planned = planned
         self._checks = CheckLine(quiet=quiet)
 
     def step(self, change: str, text: str) -> None:
@@ -40,7 +40,7 @@ class LandLines:
         """Print what became of a change."""
         if not self._quiet:
             self._checks.close()
-            say(_outcome(landing), err=True)
+            show_landings([landing], planned=self._planned)
 
     def see(self, event: events.Event) -> None:
         """Note the check that starts."""
@@ -57,22 +57,22 @@ class LandLines:
         self._checks.close()
 
 
-def show_train(train: Train) -> None:
-    """Print what became of each change, and where the target is."""
-    show_landings(train.landings)
-    landed = sum(one.fate is Fate.LANDED for one in train.landings)
-    if train.landings:
+def show_train(train: Train, *, planned: bool) -> None:
+    """Print how many changes landed, and where the target is."""
+    if not train.landings:
+        say("Nothing to land.")
+    elif not planned:
+        landed = sum(one.fate is Fate.LANDED for one in train.landings)
         rest = len([one for one in train.landings if one.fate not in GOOD])
         missing = f", {rest} did not" if rest else ""
         say(f"{counted(landed, 'change')} landed{missing}; {train.onto} is at {train.target[:_SHORT]}.")
 
 
 def show_landings(landings: Sequence[Landing], *, planned: bool = False) -> None:
-    """Print landings, each with what a person needs to act on it."""
-    if not landings:
-        say("Nothing to land." if planned else "No landings.")
+    """Print landings, each with what a person needs to act on it; nothing, if they are only planned."""
     for landing in landings:
-        for number, line in enumerate(_lines(landing)):
+        shown = _lines(landing)[: 1 if planned else None]
+        for number, line in enumerate(shown):
             say(line, colour=_ROLES.get(landing.fate, Role.BAD).colour if not number else None)
 
 
@@ -82,29 +82,35 @@ def with_next(landings: Sequence[Landing]) -> list[Landing]:
 
 
 def _lines(landing: Landing) -> list[str]:
-    lines = [_outcome(landing)]
-    lines += [f"    {name}" for name in landing.files[:_NAMED] if landing.fate is Fate.CONFLICT]
+    lines = [f"{landing.change}: {fate_words(landing)}"]
     lines += [f"    fails: {one_line(name, 300)}" for name in landing.failing]
     lines += [f"    log: {landing.log}"] if landing.log else []
     lines += [f"    next: {_next(landing)}"] if _next(landing) else []
     return lines
 
 
-def _outcome(landing: Landing) -> str:
+def fate_words(landing: Landing) -> str:
+    """Return what became of a change, in one line."""
     if landing.fate is Fate.LANDED:
-        return f"{landing.change}: landed on {landing.onto} as {landing.commit[:_SHORT]}"
+        repaired = f", after {counted(landing.repairs, 'repair')}" if landing.repairs else ""
+        return f"landed on {landing.onto} as {landing.commit[:_SHORT]}{repaired}"
     if landing.fate is Fate.PLANNED:
-        return f"{landing.change}: {landing.branch} would be rebased onto {landing.onto} and checked"
+        return f"{landing.branch} can be rebased onto {landing.onto}, and would be checked"
     if landing.fate is Fate.ALREADY:
-        return f"{landing.change}: {landing.onto} has it already"
-    return one_line(f"{landing.change}: {landing.fate}: {landing.why}", 500)
+        return f"{landing.onto} has it already"
+    return one_line(f"{landing.fate}: {landing.why}", 500)
 
 
 def _next(landing: Landing) -> str:
     match landing.fate:
         case Fate.CONFLICT:
-            return f"rebase it by hand: git rebase {landing.onto} {landing.branch}; then run spool land again"
+            rebase = f"git rebase {landing.onto} {landing.branch}"
+            return f"let its agent mend it: {_repair(landing)}; or rebase it by hand: {rebase}; then spool land"
         case Fate.RED:
-            return f"mend it on {landing.branch}, then run spool land again"
+            return f"let its agent mend it: {_repair(landing)}; or mend it on {landing.branch}, then spool land"
         case _:
             return worded(landing.next)
+
+
+def _repair(landing: Landing) -> str:
+    return f"spool land {landing.change} --repair"

@@ -14,14 +14,13 @@ from spool.domain.workspace import Kind, Workspace
 from spool.errors import CommandFailed
 from spool.host.command import Completed, run_command, succeeded
 from spool.host.git.repository import QUIET, Repository
-from spool.host.git.workspaces.clones import KEPT, clones_of, fill_clone, own_environment
-from spool.host.git.workspaces.delivery import STATE
+from spool.host.git.workspaces.clones import ALSO, KEPT, clones_of, fill_clone, own_environment
+from spool.host.git.workspaces.delivery import first_of_state
 from spool.host.git.workspaces.transport import CLONE_S, fetch_back, fetch_commits
 from spool.nofollow import make_folder
 
 _THROWAWAY = ".landing-"
 _BRANCH = "landing"
-_ONTO = "refs/spool/onto"
 
 
 class Conflict(CommandFailed):
@@ -59,19 +58,42 @@ class Rehearsal:
             sandboxed=sandboxed,
         )
 
-    async def rebase(self, tip: str, onto: str, *, upstream: str = "") -> str:
+    async def rebase(self, change: str, tip: str, onto: str, *, upstream: str = "", source: Path | None = None) -> str:
         """Rebase a commit onto another and return the result; raise Conflict.
 
-        `upstream` is a commit whose history is left out: it has landed already, as other commits.
+        `source` is the git directory that has `onto`, by default the person's.
+        `upstream` is a commit whose history is left out: it has landed already, as other commits. A branch with merges
+        becomes one commit: what was resolved in a merge would be lost if its commits were made anew one by one.
         """
-        common = self._repository.common_dir
         await fill_clone(self.top, self._repository, branch=_BRANCH, commit=tip)
-        await fetch_commits(common, self.top / ".git", commit=onto, ref=_ONTO)
-        if (await self._git("merge-base", "--is-ancestor", onto, tip)).exit_code:
+        await fetch_commits(source or self._repository.common_dir, self.top / ".git", commit=onto, ref=ALSO)
+        merges = (await self._git("rev-list", "--merges", "--max-count=1", tip, "--not", onto)).text
+        if merges:
+            await self._squash(change, tip, onto)
+        elif (await self._git("merge-base", "--is-ancestor", onto, tip)).exit_code:
             done = await self._git("rebase", "--quiet", "--no-fork-point", "--onto", onto, upstream or onto)
             if done.exit_code:
                 raise await self._stuck(done)
         return await self.head()
+
+    async def _squash(self, change: str, tip: str, onto: str) -> None:
+        """Put what a branch changes on top of the target, as one commit that names those it stands for."""
+        subjects = (await self._git("log", "--reverse", "--no-merges", "--format=* %s", tip, "--not", onto)).text
+        succeeded("git reset", await self._git("reset", "--quiet", "--hard", onto))
+        done = await self._git("merge", "--quiet", "--squash", tip)
+        if done.exit_code:
+            raise await self._stuck(done, f"what {change} changes")
+        if (await self._git("diff", "--cached", "--quiet")).exit_code == 0:
+            return
+        message = f"Land {change}\n\n{subjects}"
+        succeeded("git commit", await self._git("commit", "--quiet", "--no-verify", "--message", message))
+        await self._require_resolved(onto)
+
+    async def _require_resolved(self, onto: str) -> None:
+        """Raise Conflict if the markers of a conflict are left in a file."""
+        marked = await self._git("diff", "--name-only", "-z", "-G^(<{7}|>{7}) ", onto, "HEAD")
+        if files := tuple(path for path in marked.text.split("\0") if path):
+            raise Conflict(f"the markers of a conflict are left in {_listed(files)}", files=files)
 
     async def head(self) -> str:
         """Return the commit that is checked out."""
@@ -83,26 +105,31 @@ class Rehearsal:
         succeeded("git commit", await self._git("commit", "--quiet", "--no-verify", "--message", message))
         return await self.head()
 
+    async def require_no_state(self, onto: str) -> None:
+        """Raise if the result would put files where Spool keeps its state."""
+        listed = await self._git("diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, "HEAD")
+        if found := first_of_state(listed.text):
+            raise CommandFailed(f"its commits hold Spool's own state, {one_line(found, 200)}")
+
     async def bring_back(self, change: str, onto: str) -> None:
         """Fetch the result into the person's repository, under a ref of Spool's."""
-        listed = await self._git("diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, "HEAD")
-        found = next((path for path in listed.text.split("\0") if STATE in f"/{path}"), None)
-        if found is not None:
-            raise CommandFailed(f"its commits hold Spool's own state, {one_line(found, 200)}")
+        await self.require_no_state(onto)
         await fetch_back(self.top / ".git", self._repository.common_dir, ref=f"{RESULT}{change}", timeout_s=CLONE_S)
 
     async def tree_of(self, commit: str) -> str:
         """Return the tree of a commit."""
         return succeeded("git rev-parse", await self._git("rev-parse", "--verify", f"{commit}^{{tree}}")).text
 
-    async def _stuck(self, done: Completed) -> CommandFailed:
+    async def _stuck(self, done: Completed, what: str = "") -> CommandFailed:
         listed = await self._git("diff", "--name-only", "--diff-filter=U", "-z")
         files = tuple(path for path in listed.text.split("\0") if path)
         if not files:
             said = done.errors.decode("utf-8", "replace") or done.text
             return CommandFailed(f"git cannot rebase it: {one_line(said, 300)}")
-        stopped = (await self._git("log", "-1", "--format=%s", "REBASE_HEAD")).text
-        return Conflict(f"'{one_line(stopped, 80)}' conflicts in {_listed(files)}", files=files)
+        if not what:
+            stopped = (await self._git("log", "-1", "--format=%s", "REBASE_HEAD")).text
+            what = f"'{one_line(stopped, 80)}'"
+        return Conflict(f"{what} conflicts in {_listed(files)}", files=files)
 
     async def _git(self, *words: str) -> Completed:
         return await run_command(

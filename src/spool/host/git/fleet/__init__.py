@@ -1,0 +1,1 @@
+"""Snapshots of changes that travel between hosts, and clones made from them."""

@@ -1,0 +1,189 @@
+"""The page of one loop: what it does now, its stories with tasks and gates, the agent's stream, and its figures."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from html import escape
+
+import msgspec
+
+from spool.app.accounts import LiveAccount
+from spool.app.journal_pages import JournalPage
+from spool.domain.account.stories import WHOLE
+from spool.domain.account.timeline import Activity, Stretch
+from spool.domain.story import Story
+from spool.views import words
+from spool.views.estimates import Estimate
+from spool.views.look import DONE, FAILED, OPEN, RUNNING, STATUSES, UNSURE, Role, Sign
+from spool.views.loop_status import capacity_words
+from spool.views.report import parts
+from spool.views.report import words as report_words
+from spool.views.report.parts import text
+from spool.web.links import Links
+from spool.web.transcript import Transcript
+
+_ITERATIONS = 200
+_PARTS = ("stories", "agent", "figures", "next")
+
+
+def loop_panels(live: LiveAccount, links: Links, now: datetime) -> dict[str, str]:
+    """Return the parts of the page that follow the loop."""
+    reported = live.reported
+    account = reported.account
+    sign = STATUSES[account.status].sign
+    if reported.gone:
+        return {"title": f"{sign} {reported.loop.change}", "now": "<p>Its journal is gone; nothing more is known.</p>"}
+    return {
+        "title": f"{sign} {reported.loop.change}",
+        "say": report_words.verdict(account),
+        "now": parts.verdict(account) + _now(live, now),
+        "stories": _stories(live, links),
+        "figures": parts.figure_list(reported) + parts.night(account),
+        "time": parts.over_time(account),
+        "iterations": _iterations(live, links),
+        "next": parts.next_steps(reported),
+    }
+
+
+def loop_page(
+    live: LiveAccount, panels: dict[str, str], stream: JournalPage | None, links: Links, controls: str
+) -> str:
+    """Return the content of the page, with the end of the agent's stream."""
+    loop = live.reported.loop
+    transcript = Transcript(links, loop)
+    blocks = transcript.take(stream.rows) if stream else ""
+    cursor = f"{stream.journal}-{transcript.resumes_at if stream.rows else stream.stop}" if stream else ""
+    earlier = links.log(loop, before=stream.start) if stream and stream.start else ""
+    nav = "".join(f'<a href="#{name}">{name.capitalize()}</a> ' for name in _PARTS)
+    panel = {name: f'<div data-panel="{name}">{panels.get(name, "")}</div>' for name in (*panels, *_NAMES)}
+    return (
+        f'<main id="main" class="loop" data-stream="{links.stream(loop)}" data-from="{cursor}">'
+        f"<h1>{text(report_words.title(live.reported))}</h1>{panel['now']}{controls}"
+        f'<nav class="parts" aria-label="Parts of this page">{nav}</nav><div class="columns"><div>'
+        f'<section id="stories" aria-label="Stories"><h2>Stories</h2>{panel["stories"]}</section></div>'
+        f'<section id="agent" aria-label="Agent"><h2>Agent</h2>{_stream(blocks, earlier, links.log(loop))}</section>'
+        f"<div>"
+        f'<section id="figures" aria-label="Figures"><h2>Figures</h2>{panel["figures"]}{panel["time"]}'
+        f"<details><summary>Every iteration</summary>{panel['iterations']}</details></section>"
+        f'<section id="next" aria-label="Next"><h2>Next</h2>{panel["next"]}</section></div></div></main>'
+    )
+
+
+_NAMES = ("now", "stories", "figures", "time", "iterations", "next")
+
+
+def _stream(blocks: str, earlier: str, log: str) -> str:
+    hidden = "" if earlier else " hidden"
+    return (
+        f'<p><a id="earlier" href="{escape(earlier or log)}" data-log="{escape(log)}"{hidden}>Earlier</a> '
+        f'<a href="{escape(log)}">On a page of its own</a></p>'
+        '<div id="log" class="log" tabindex="0" role="region" aria-label="The agent\'s stream">'
+        f"<div>{blocks}</div></div>"
+    )
+
+
+def _now(live: LiveAccount, now: datetime) -> str:
+    loop, account = live.reported.loop, live.reported.account
+    if not loop.running:
+        return ""
+    last = account.attempts[-1] if account.attempts else None
+    tries = f", attempt {live.attempt} of {live.max_attempts}" if live.max_attempts and not account.whole else ""
+    found = [("Now", f"{_doing(live, now)}{'; a stop is requested' if live.stopping else ''}")]
+    if last is not None and not last.outcome:
+        found.append(("Iteration", f"{last.iteration}{tries}, for {words.duration(last.lasts_s(now))}"))
+    found.append(("Agent", f"{account.agent}, {account.sandbox}"))
+    found.append(("Used", capacity_words(loop.capacity)))
+    return f'<div class="now">{parts.pairs(found)}</div>'
+
+
+def _doing(live: LiveAccount, now: datetime) -> str:
+    loop = live.reported.loop
+    if live.waiting is not None:
+        left_s = max(0.0, (live.waiting.until - now).total_seconds())
+        return f"waiting, {words.duration(left_s)} left, until {words.clock(live.waiting.until)}: {live.waiting.reason}"
+    if live.checking is not None:
+        return f"{words.checking(live.checking)}{_so_far(live, now)}"
+    if live.working is not None:
+        return f"{words.working(live.working)}, {live.working.share:.0%}"
+    return str(loop.phase or "starting")
+
+
+def _so_far(live: LiveAccount, now: datetime) -> str:
+    gate = live.checking
+    if gate is None or gate.at is None:
+        return ""
+    elapsed_s = max(0.0, (now - gate.at).total_seconds())
+    estimate = Estimate(expected_s=gate.expected_s).words(elapsed_s)
+    return f", {words.duration(elapsed_s)}{f' {estimate}' if estimate else ''}"
+
+
+def _stories(live: LiveAccount, links: Links) -> str:
+    account, loop = live.reported.account, live.reported.loop
+    table = parts.story_table(account, lambda story_id: links.story(loop, story_id))
+    return f"<p>{text(report_words.standings(account))}</p>{table}{''.join(_current(live))}"
+
+
+def _current(live: LiveAccount) -> Iterator[str]:
+    """Yield the tasks and the gates of the running story."""
+    if not live.reported.loop.running:
+        return
+    account = live.reported.account
+    shown = [story for story in live.stories.stories if account.whole or story.id == live.current]
+    for story in shown:
+        yield f"<h3>Tasks of {text(f'{story.id} {story.title}')}</h3>{task_list(story)}"
+    last = account.attempts[-1] if account.attempts else None
+    since = last.began_at if last else None
+    gates = [
+        one for one in account.stretches if one.activity is Activity.GATES and (since is None or one.began_at >= since)
+    ]
+    if gates or live.checking:
+        yield f'<h3>Gates</h3><ul class="signs">{"".join(map(_gate, gates))}'
+        if live.checking:
+            yield sign_item(Sign(RUNNING, Role.ODD), words.checking(live.checking))
+        yield "</ul>"
+
+
+def task_list(story: Story) -> str:
+    """Return the tasks of a story with their boxes, as they stand in its file."""
+    if not story.tasks:
+        return "<p>none</p>"
+    items = [
+        sign_item(
+            Sign(DONE, Role.GOOD) if task.done else Sign(OPEN if task.open else task.mark, Role.DIM),
+            f"{task.id} {task.text}",
+            "done" if task.done else "open" if task.open else "",
+        )
+        for task in story.tasks
+    ]
+    return f'<ul class="signs">{"".join(items)}</ul>'
+
+
+def sign_item(sign: Sign, said: str, word: str = "") -> str:
+    """Return an item of a list with its sign, and the sign's meaning for those who hear the page."""
+    heard = f'<span class="heard">{text(word)}: </span>' if word else ""
+    seen = f'<span class="{parts.role_name(sign.role)}" aria-hidden="true">{text(sign.sign)}</span>'
+    return f"<li>{seen} {heard}{text(said)}</li>"
+
+
+def _gate(one: Stretch) -> str:
+    sign, word = {
+        True: (Sign(DONE, Role.GOOD), "green"),
+        False: (Sign(FAILED, Role.BAD), "red"),
+        None: (Sign(UNSURE, Role.DIM), ""),
+    }[one.good]
+    return sign_item(sign, f"{one.label}{f', {word}' if word else ''}, {words.duration(one.seconds)}")
+
+
+def _iterations(live: LiveAccount, links: Links) -> str:
+    loop, whole = live.reported.loop, live.reported.account
+    account = msgspec.structs.replace(whole, attempts=whole.attempts[-_ITERATIONS:])
+    left_out = len(whole.attempts) - len(account.attempts)
+    more = f"<p>{left_out} earlier iterations are left out.</p>" if left_out else ""
+    at = [live.starts.get(one.iteration) for one in account.attempts]
+    addresses = ["" if place is None else links.log(loop, at=place) for place in at]
+    rows = report_words.iteration_rows(account)
+    return more + parts.table(report_words.ITERATION_HEAD, rows, links=addresses, linked=0)
+
+
+def whole_story(live: LiveAccount, story_id: str) -> list[Story]:
+    """Return the story of an id as its files have it; all of them for a loop without stories."""
+    return [story for story in live.stories.stories if story_id in (WHOLE, story.id)]

@@ -15,6 +15,8 @@ from spool.domain.events import (
     Complete,
     Error,
     Event,
+    GateEnded,
+    GateStarted,
     IterationEnded,
     IterationStarted,
     Retrying,
@@ -26,6 +28,7 @@ from spool.domain.events import (
     StoryProgress,
     Warned,
 )
+from spool.domain.gates.values import Proof
 from spool.domain.loop import Door, LoopSummary, Phase, PlanState, Runner, StoryState, state_path
 from spool.domain.outcome import OutcomeKind
 from spool.domain.settings import Settings
@@ -269,6 +272,37 @@ def half_way() -> list[Event]:
         begun(3),
         *said("2", 3, *second_attempt()),
     ]
+
+
+def gated() -> list[Event]:
+    """The same with two gates and a budget: both were green before, and when the first story was claimed."""
+    start, *rest = half_way()
+    limits = Limits(max_cost_usd=5.0)
+    claimed = next(at for at, event in enumerate(rest) if isinstance(event, IterationEnded))
+    return [
+        msgspec.structs.replace(start, limits=limits),
+        *_gates("baseline"),
+        *rest[:claimed],
+        *_gates("claim"),
+        *(_proved(event) for event in rest[claimed:]),
+    ]
+
+
+def _gates(purpose: str) -> list[Event]:
+    return [
+        event
+        for name, seconds in (("pytest", 12.0), ("types", 4.0))
+        for event in (
+            GateStarted(gate=name, purpose=purpose, expected_s=seconds),
+            GateEnded(gate=name, purpose=purpose, green=True, duration_s=seconds),
+        )
+    ]
+
+
+def _proved(event: Event) -> Event:
+    if not isinstance(event, StoryDone):
+        return event
+    return msgspec.structs.replace(event, proof=Proof.PROVED, evidence="2 tests fail without the change")
 
 
 def second_attempt() -> list[StreamEvent]:

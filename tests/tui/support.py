@@ -20,6 +20,7 @@ from spool.app.settings import resolve_settings
 from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp
+from spool.tui.widgets.paged import PagedView
 from tests.support import CHANGE, Scratch
 
 TWO_STORIES = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n\n## 2. Tests\n\n- [ ] 2.1 Test the loop\n"
@@ -60,6 +61,31 @@ async def until(pilot: Pilot[None], holds: Callable[[], Any], *, within_s: float
         if time.monotonic() > give_up_at:
             raise AssertionError(f"this never came to hold; on the screen:\n{text_of(pilot.app)}")
         await asyncio.sleep(0.05)
+
+
+async def still(pilot: Pilot[None]) -> None:
+    """Wait until nothing on the screen moves any more: texts are painted in pieces, and the scroll bars follow."""
+
+    def picture() -> object:
+        return text_of(pilot.app), [view.virtual_size for view in pilot.app.screen.query(PagedView)]
+
+    for view in pilot.app.screen.query(PagedView):
+        if view.following:  # the pages that are loaded, and so the length of the scroll bar, depend on when events came
+            view.action_last()
+    before, same = picture(), 0
+    while same < 10:
+        await pilot.pause(0.05)
+        after = picture()
+        before, same = after, same + 1 if after == before else 0
+
+
+async def press(pilot: Pilot[None], *keys: str, then: Callable[[], Any]) -> None:
+    """Press keys and wait for what they bring, where the next key means something only then.
+
+    The pilot itself waits until the process uses little CPU, which on a loaded machine it does long before that.
+    """
+    await pilot.press(*keys)
+    await until(pilot, then)
 
 
 def hit(app: SpoolApp, *keys: str) -> None:

@@ -23,7 +23,7 @@ class Terminal:
 
     def tmux(self, *words: str) -> str:
         argv = ["tmux", "-L", self._server, "-f", os.devnull, *words]
-        done = subprocess.run(argv, env=self._scratch.env, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(argv, env=self._scratch.env, capture_output=True, text=True, check=True, timeout=120)
         return done.stdout
 
     def keys(self, *keys: str) -> None:

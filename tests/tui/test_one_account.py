@@ -1,4 +1,4 @@
-"""One journal through every face: terminal, status, screen, report and telemetry show the same figures."""
+"""One journal through every face: terminal, status, screen, report, page and telemetry show the same figures."""
 
 import html.parser
 import io
@@ -10,11 +10,10 @@ import pytest
 
 from spool.app.diffs import Diff
 from spool.app.loops import loop_at
-from spool.app.reporting import Report, account_loop
+from spool.app.reporting import Report, Reported, account_loop
 from spool.domain.account.values import Account
 from spool.domain.events import Event, RunEnded
 from spool.domain.loop import Door
-from spool.domain.progress import LoopProgress
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import Status
@@ -29,6 +28,7 @@ from spool.views.report.terminal import page
 from tests.night import run_night, set_up_night
 from tests.support import CHANGE, Scratch, make_scratch
 from tests.tui.support import make_app, opened, text_of, until
+from tests.web.support import serving
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,18 @@ def test_the_terminal(account: Account, events: list[Event]) -> None:
 
 
 def test_the_report_in_every_format(account: Account, report: Report) -> None:
+    pages = (
+        "\n".join(line.text for line in page(report, 120)),
+        markdown(report).replace("\\", ""),
+        text_in("".join(html_report(report, lambda _: dict[str, Diff]()))),
+    )
+    for text in pages:
+        check(text, account)
+
+
+def text_in(source: str) -> str:
+    """Return the text of an HTML page."""
+
     class Text(html.parser.HTMLParser):
         text = ""
 
@@ -118,37 +130,42 @@ def test_the_report_in_every_format(account: Account, report: Report) -> None:
             self.text += f"{data} "
 
     read = Text()
-    read.feed("".join(html_report(report, lambda _: dict[str, Diff]())))
-    pages = (
-        "\n".join(line for line, _, _ in page(report, 120)),
-        markdown(report).replace("\\", ""),
-        read.text,
-    )
-    for text in pages:
-        assert [figure for figure in shown(account) if figure not in text] == []
-        for figures in story_figures(account):  # in this order, with words and the time of gates in between
-            assert re.search(r"\b[^\n]{0,80}?".join(map(re.escape, figures)), " ".join(text.split()))
+    read.feed(source)
+    return read.text
 
 
-async def test_the_screen(
-    account: Account, events: list[Event], night: Scratch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    progress = LoopProgress(CHANGE)
-    for event in events:
-        progress.fold(event)
-    app = make_app(night, monkeypatch)
-    async with opened(app, (120, 40)) as pilot:
-        await app.push_screen(ResultScreen(progress, lambda: True))
-        await until(pilot, lambda: "Subtract" in text_of(app))
-        rows = [line.split() for line in text_of(app).splitlines()]
-    total = next(" ".join(row) for row in rows if "stuck" in row)
+def check(text: str, account: Account) -> None:
+    """Check that a text has all figures: of the loop, and of each story on one line."""
+    assert [figure for figure in shown(account) if figure not in text] == []
+    for figures in story_figures(account):  # in this order, with words and the time of gates in between
+        assert re.search(r"\b[^\n]{0,80}?".join(map(re.escape, figures)), " ".join(text.split()))
+
+
+def test_the_page(account: Account, night: Scratch) -> None:
+    pytest.importorskip("starlette")
     usage = account.receipt.usage
-    assert f"{words.tokens(usage.tokens or 0)} tokens · ${usage.cost_usd:.2f}" in total
-    assert f"2 of {len(progress.shown)} stories" in total
-    assert f"{sum(story.attempts for story in account.stories)} attempts" in total
-    table = {row[1]: row for row in rows if row[:1] in (["✓"], ["!"])}
-    for story, figures in zip(account.stories, story_figures(account), strict=False):
-        assert table[story.id][-5:-1] == list(figures)
+    with serving(night) as server:
+        listed, loop = text_in(server.get().text), server.loop()
+        check(text_in(server.get(loop).text), account)
+        for story in account.stories:
+            found = " ".join(text_in(server.get(f"{loop}/story?id={story.id}").text).split())
+            assert f"Cost {'-' if story.usage.cost_usd is None else f'${story.usage.cost_usd:.2f}'}" in found
+            assert f"Gates {words.duration(story.gates_s) if story.gates_s else '-'}" in found
+    assert f"{words.tokens(usage.tokens or 0)} ${usage.cost_usd:.2f}" in " ".join(listed.split())
+
+
+async def test_the_screen(account: Account, report: Report, night: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def reported() -> Reported:
+        return report.loops[0]
+
+    app = make_app(night, monkeypatch)
+    async with opened(app, (123, 60)) as pilot:
+        await app.push_screen(ResultScreen(CHANGE, reported))
+        await until(pilot, lambda: "Get back with:" in text_of(app))
+        shown_lines = [line.strip(" ┃") for line in text_of(app).splitlines()]
+    assert [figure for figure in shown(account) if figure not in "\n".join(shown_lines)] == []
+    printed = [line.text for line in page(report, 120)]
+    assert [line for line in printed if len(line) <= 120 and line.strip() not in shown_lines] == []
 
 
 def test_telemetry(account: Account, events: list[Event], night: Scratch) -> None:

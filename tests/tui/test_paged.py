@@ -51,8 +51,7 @@ async def test_what_a_page_got_before_the_next_ones_came_is_shown() -> None:
         source.pages += [["second"], ["third"]]
         source.version += 3
         view.grown()
-        await until(pilot, lambda: "third" in text_of(app))
-        assert "late on the first page" in text_of(app)
+        await until(pilot, lambda: "third" in text_of(app) and "late on the first page" in text_of(app))
 
 
 async def test_a_text_that_is_exchanged_while_it_is_painted_is_left_at_once() -> None:

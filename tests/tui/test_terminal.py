@@ -14,6 +14,7 @@ from tests.support import CHANGE, Scratch
 from tests.tui.support import alive, run_state, two_stories
 from tests.tui.terminal import Terminal, terminal
 
+_UNDERLINED = re.compile(r"\x1b\[(?:[\d;]*;)?4m")
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
 
 
@@ -39,11 +40,15 @@ def echoes(at: Terminal) -> bool:
 
 
 def test_select_preview_run_watch_and_quit(scratch: Scratch) -> None:
-    two_stories(scratch, [*FIRST[:-1], {"sleep": 1}, FIRST[-1]], [{"sleep": 1}, *SECOND])
+    seen, waits = [scratch.home / "first", scratch.home / "second"], "while ! test -e {}; do sleep 0.05; done"
+    first, second = ({"run": ["sh", "-c", waits.format(file)]} for file in seen)
+    two_stories(scratch, [*FIRST[:-1], first, FIRST[-1]], [second, *SECOND])
     with terminal(scratch) as at:
         open_and_run(at, "--harness", "scripted")
         at.until_shown("► 1 Loop")
+        seen[0].touch()
         at.until_shown("✓ 1", "► 2 Tests")
+        seen[1].touch()
         at.until_shown("· result", "all stories are complete")
         assert at.flag("alternate_on") == "1"
         at.keys("q")
@@ -181,8 +186,8 @@ def test_no_colour_with_no_color(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     with terminal(scratch, NO_COLOR="1") as at:
         at.spool("tui", "--harness", "scripted")
-        at.until_shown(CHANGE)
-        seen = at.text("-e")
+        at.until(lambda: _UNDERLINED.search(next((one for one in at.text("-e").splitlines() if CHANGE in one), "")))
+        seen = at.text("-e")  # what is selected stands out
         at.keys("Enter")
         at.until_shown("Proposal")
         seen += at.text("-e")
@@ -192,8 +197,6 @@ def test_no_colour_with_no_color(scratch: Scratch) -> None:
         at.keys("q")
         at.until_shown("Spool · changes")
     assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m", seen) == []
-    selected = next(line for line in seen.splitlines() if CHANGE in line)
-    assert re.search(r"\x1b\[(?:[\d;]*;)?4m", selected)  # what is selected still stands out
 
 
 def test_sizes_from_one_cell_to_a_wall(scratch: Scratch) -> None:
@@ -252,3 +255,21 @@ def test_an_exception_leaves_a_good_terminal(scratch: Scratch) -> None:
         at.until(lambda: restored(at))
         at.until_shown("this is a mistake of ours")
         assert echoes(at)
+
+
+def test_attach_without_an_id_shows_what_runs(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    runner = scratch.start("run", CHANGE, "--harness", "scripted")
+    try:
+        with terminal(scratch) as at:
+            at.until(lambda: CHANGE in scratch.spool("ps").stdout)
+            at.spool("attach")
+            at.until_shown("This takes long.", "► 1 Loop", "○ 1.1 Write the loop", "on main", "not sandboxed")
+            at.keys("q")
+            at.until_shown("Spool · changes")
+            at.keys("q")
+            at.until(lambda: restored(at))
+        assert runner.wait(30) == 130
+    finally:
+        runner.kill()
+        runner.wait()

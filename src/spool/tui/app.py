@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from rich.terminal_theme import TerminalTheme
 from textual import events
 from textual.app import App
 
@@ -12,18 +11,7 @@ from spool.domain.text import clean
 from spool.tui.screens.loop import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
-
-_DARK, _LIGHT = "textual-dark", "textual-light"
-_COLOURLESS = "ansi-dark"
-# The sixteen colours for a light background, dark enough to read.
-_ON_LIGHT = TerminalTheme(
-    (247, 247, 247),
-    (0, 0, 0),
-    [
-        (0, 0, 0), (160, 40, 40), (40, 110, 20), (140, 90, 0),
-        (50, 92, 192), (122, 62, 157), (0, 105, 145), (90, 90, 90),
-    ],
-)  # fmt: skip
+from spool.tui.theme import COLOURLESS, DARK, LIGHT, sixteen, themes
 
 
 class SpoolApp(App[None]):
@@ -38,12 +26,17 @@ class SpoolApp(App[None]):
     ) -> None:
         # Without colour, use the terminal's own two; Textual would use shades of grey.
         super().__init__(ansi_color=None if colour else True)
-        self.ansi_theme_light = _ON_LIGHT
+        self.ansi_theme_dark, self.ansi_theme_light = sixteen(dark=True), sixteen(dark=False)
+        for theme in themes():
+            self.register_theme(theme)
         self._client = client
         self._change = change
         self._watched = loop
-        if not colour:
-            self.theme = _COLOURLESS
+        self.theme = DARK if colour else COLOURLESS
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the colours that a theme of Textual's does not have."""
+        return {"line": "ansi_default"}
 
     def on_mount(self) -> None:
         """Open the selection, and the requested change or loop, if any."""
@@ -79,4 +72,4 @@ class SpoolApp(App[None]):
     def action_theme(self) -> None:
         """Switch between light and dark."""
         if not self.no_color:
-            self.theme = _LIGHT if self.current_theme.dark else _DARK
+            self.theme = LIGHT if self.current_theme.dark else DARK

@@ -1,4 +1,4 @@
-"""Converts a story's events to blocks, the units of paged views.
+"""Blocks, the units of paged views: text, lines, rules and Markdown.
 
 Agent output is data: it is cleaned here, once, and never parsed as the screen's markup.
 """
@@ -6,24 +6,24 @@ Agent output is data: it is cleaned here, once, and never parsed as the screen's
 import re
 from collections.abc import Iterable
 from enum import Enum, auto
-from typing import assert_never
 
 import msgspec
 
-from spool.app.client import Placed
 from spool.domain import events
-from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, UsageSoFar
+from spool.domain.stream import Message, StreamEvent, ToolResult
 from spool.domain.text import clean, one_line
-from spool.views import words
 from spool.views.look import PROMISE, Role
-from spool.views.narration import Told, narrate
 
 PIECE = 4_096
 """Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
 NO_FOLD = -1
 _LONGEST_LINE = 400
-_PROMISED = re.compile(r"^[ \t]*<promise>[ \t]*([^<>\n]{1,400}?)[ \t]*</promise>[ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""A promise on a line of its own, as it ends a message."""
+_OF_AGENT = (events.StoryEvent, events.AgentEvent)
+_PROMISED = re.compile(
+    r"(?:^[ \t]*|(?<=[ \t]))<promise>([^<>\n]{1,400})</promise>[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A promise on a line of its own, or at the end of one. No two neighbouring parts match the same characters."""
 
 
 class Form(Enum):
@@ -31,6 +31,8 @@ class Form(Enum):
 
     MARKDOWN = auto()
     TEXT = auto()
+    PATCH = auto()
+    """Lines of a diff: the rest of one that does not fit is marked, or it would look like a line without a sign."""
     LINE = auto()
     RULE = auto()
 
@@ -42,20 +44,24 @@ class Tone(Enum):
     DIM = auto()
     STRONG = auto()
     CALL = auto()
+    PROVED = auto()
     GOOD = auto()
     WARN = auto()
     BAD = auto()
-    HUNK = auto()
+    ODD = auto()
 
 
-_TONES = {
+TONES = {
+    Role.PROVED: Tone.PROVED,
     Role.GOOD: Tone.GOOD,
-    Role.PROVED: Tone.GOOD,
-    Role.ODD: Tone.STRONG,
     Role.RUNNING: Tone.CALL,
+    Role.WARN: Tone.WARN,
+    Role.BAD: Tone.BAD,
+    Role.ODD: Tone.ODD,
     Role.DIM: Tone.DIM,
+    Role.PLAIN: Tone.PLAIN,
 }
-"""The tones of the narration's colours; all others are warnings here."""
+"""The tones of the look's colours."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +73,17 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     indent: int = 0
     fold: int = NO_FOLD
     """The number of its fold; blocks with the same number fold together."""
+    within: int = NO_FOLD
+    """The fold around it, if it is a call of a group."""
     head: bool = False
     """Whether this line stays visible and unfolds the rest."""
+    word: str = ""
+    """The part of a line that has its colour; empty for all of it."""
 
 
 def said_in(event: object) -> StreamEvent | None:
     """Return the agent's stream event in an event, if any."""
-    return event.event if isinstance(event, events.StoryEvent | events.AgentEvent) else None
+    return event.event if isinstance(event, _OF_AGENT) else None
 
 
 def long_text(event: object) -> str:
@@ -103,6 +113,11 @@ def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
         start = stop
 
 
+def shown_promise(text: str) -> str:
+    """Return a text with a sign instead of the tags of each promise that ends a line."""
+    return _PROMISED.sub(lambda found: f"{PROMISE} {found[1].strip()}", text)
+
+
 def markdown(text: str) -> list[Block]:
     """Return a text as Markdown blocks; a split fence continues in the next one."""
     found, fenced = [], False
@@ -124,112 +139,10 @@ def rule(text: str, tone: Tone = Tone.STRONG) -> Block:
     return Block(text=one_line(text, _LONGEST_LINE), form=Form.RULE, tone=tone)
 
 
-def plain(text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO_FOLD) -> list[Block]:
+def plain(
+    text: str, *, tone: Tone = Tone.PLAIN, indent: int = 0, fold: int = NO_FOLD, form: Form = Form.TEXT
+) -> list[Block]:
     """Return a text verbatim, as blocks."""
-    return [Block(text=clean(piece).rstrip("\n"), tone=tone, indent=indent, fold=fold) for piece in pieces(text)]
-
-
-def transcribe(rows: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
-    """Return the blocks of some events; `start` and `stop` select the characters of a single long one."""
-    transcript = _Transcript()
-    for placed in rows:
-        transcript.take(placed, start, stop)
-    transcript.end_speech()
-    return transcript.blocks
-
-
-class _Transcript:
-    """Joins the parts of a message, and a tool's call with its result."""
-
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self._speech: list[str] = []
-        self._calls: dict[str, int] = {}
-        self._last_call = NO_FOLD
-
-    def take(self, placed: Placed, start: int, stop: int | None) -> None:
-        event = placed.event
-        said = said_in(event)
-        if isinstance(said, Message):
-            self._speak(said, start, stop)
-            return
-        self.end_speech()
-        if said is not None:
-            self._act(said, placed.start, start, stop)
-        else:
-            self.blocks += _loop_event(event)
-
-    def end_speech(self) -> None:
-        text = _PROMISED.sub(rf"{PROMISE} \1", "".join(self._speech))
-        self._speech.clear()
-        if text.strip():
-            self.blocks += markdown(text)
-            self._last_call = NO_FOLD
-
-    def _speak(self, said: Message, start: int, stop: int | None) -> None:
-        text = said.text[start:stop]
-        # A long message is shown in parts; a part that starts inside a fence reopens it.
-        if start and (said.text.count("\n```", 0, start) + said.text.startswith("```")) % 2:
-            text = f"```\n{text}"
-        self._speech.append(text)
-        if not said.partial:
-            self.end_speech()
-
-    def _act(self, said: StreamEvent, key: int, start: int, stop: int | None) -> None:
-        match said:
-            case ToolUse():
-                self._calls[said.call_id] = self._last_call = key
-                self._line(words.tool(said), Tone.CALL, fold=key)
-            case ToolResult():
-                self._answer(said, key, start, stop)
-            case Retry() | Denied() | Failure():
-                self._line(f"! {words.trouble(said)}", Tone.WARN)
-            case Done():
-                if said.content and not self._repeats(said.content):
-                    self.blocks += markdown(said.content)
-            case Message() | UsageSoFar():
-                pass
-            case _:
-                assert_never(said)
-
-    def _answer(self, said: ToolResult, key: int, start: int, stop: int | None) -> None:
-        part = said.output[start:stop]
-        tone = Tone.BAD if said.is_error else Tone.DIM
-        fold = self._calls.get(said.call_id, NO_FOLD) if said.call_id else self._last_call
-        if start or part != said.output or fold == NO_FOLD:
-            fold = key
-            if not start:
-                size = f"{len(said.output):,} characters" if said.output else "empty"
-                self._line(f"{'error' if said.is_error else 'result'}: {size}", tone, fold=fold)
-        self.blocks += plain(part or "(no output)", tone=tone, indent=4, fold=fold)
-
-    def _repeats(self, content: str) -> bool:
-        """Whether a final answer only repeats the last message, as most agents' do."""
-        return any(block.form is Form.MARKDOWN and content.strip()[:200] in block.text for block in self.blocks[-8:])
-
-    def _line(self, text: str, tone: Tone, *, fold: int = NO_FOLD) -> None:
-        self.blocks.append(line(text, tone, fold=fold))
-
-
-def _loop_event(event: events.Event) -> list[Block]:
-    """Return an event of the loop itself as single lines: as the other views narrate it, or in words of its own."""
-    match event:
-        case events.IterationStarted():
-            at = f", {words.clock(event.at)}" if event.at else ""
-            return [rule(f"iteration {event.iteration}{at}")]
-        case events.Reverted() | events.TreeKept():
-            return [line(words.story(event), Tone.WARN)]
-        case events.Waiting():
-            return [line(words.waiting(event), Tone.WARN)]
-        case events.CheckpointSaved():
-            return [line("saved the working tree; a failed attempt reverts to it", Tone.DIM)]
-        case events.StopRequested():
-            return [line(f"stop requested by {one_line(event.by)}{', forced' if event.forced else ''}", Tone.WARN)]
-        case _:
-            head = [rule(event.reason, Tone.BAD)] if isinstance(event, events.Error) else []
-            return head + [_told(told) for told in narrate(event, verbose=True)]
-
-
-def _told(told: Told) -> Block:
-    tone = _TONES.get(told.role, Tone.WARN)
-    return rule(told.text, tone) if told.heading else line(told.text, tone)
+    return [
+        Block(text=clean(piece).rstrip("\n"), form=form, tone=tone, indent=indent, fold=fold) for piece in pieces(text)
+    ]

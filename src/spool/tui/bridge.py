@@ -12,6 +12,7 @@ from spool.domain.progress import LoopProgress
 from spool.tui.pages import StoryIndexes
 from spool.views import words
 
+_MANY = 50
 _SLICE = 100
 """Events folded before key presses are handled: well under 1 ms."""
 
@@ -25,6 +26,8 @@ class Bridge:
 
         replayed: float
         """The share of the journal read so far, from 0 to 1."""
+        many: bool
+        """Whether there are more at once than anybody can read."""
 
         def can_replace(self, message: Message) -> bool:
             """Whether this message replaces an earlier one in the queue."""
@@ -62,7 +65,7 @@ class Bridge:
                 if number % _SLICE == 0:
                     await asyncio.sleep(0)
             if rows:
-                self._target.post_message(self.Advanced(self._feed.offset / max(1, self._feed.size)))
+                self._target.post_message(self.Advanced(self._feed.offset / max(1, self._feed.size), len(rows) > _MANY))
             self._caught_up = self._feed.offset >= self._feed.size
             if over:
                 self._target.post_message(self.Over(self._watched))

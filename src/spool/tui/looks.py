@@ -4,17 +4,21 @@ from datetime import datetime
 
 from rich.text import Text
 
+from spool.domain.budget import used_of
 from spool.domain.progress import LoopProgress
+from spool.domain.stream import Usage
 from spool.domain.text import one_line
 from spool.views import look, words
+from spool.views.receipt import left_of
 
 STATUS_STYLES = {str(status): sign.role.style for status, sign in look.STATUSES.items()}
-MARKS = {mark: (sign.sign, sign.role.style) for mark, sign in look.MARKS.items()}
+BUSY = {"waiting": look.Role.WARN, "checking": look.Role.ODD, "stopping": look.Role.WARN, "starting": look.Role.DIM}
+"""The colours of what a loop does, where its status is not the whole answer."""
 
 
-def bar(done: int, total: int, width: int) -> Text:
+def bar(share: float, width: int) -> Text:
     """Return a progress bar."""
-    full, empty = look.bar_text(done / total if total > 0 else 0.0, width)
+    full, empty = look.bar_text(share, width)
     return Text.assemble((full, look.Role.GOOD.style), (empty, look.Role.DIM.style))
 
 
@@ -53,6 +57,14 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
     if progress.checking is not None:
         return "checking"
     return "running" if progress.harness else "starting"
+
+
+def budget_left(progress: LoopProgress, today: Usage, now: datetime, *, brief: bool = False) -> str:
+    """Format what is left of the scarcest budget: `$4.58 of $5.00 left`."""
+    run_s = progress.run_s(now)
+    for one in used_of(progress.limits, progress.usage, run_s=run_s, today=today):
+        return left_of(one, brief=brief)
+    return "no budget"
 
 
 def figures(progress: LoopProgress, now: datetime, width: int) -> str:

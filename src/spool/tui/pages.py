@@ -1,13 +1,15 @@
 """Loads texts of any length a page at a time. Pages out of view stay on disk, so memory use is constant."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from spool.app.client import Feed, Placed
 from spool.domain.progress import WHOLE
 from spool.domain.stream import Message, ToolResult, ToolUse
-from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in, transcribe
+from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in
+from spool.tui.transcript import transcribe
 
 EVENTS = 32
 CHARACTERS = 8_192
@@ -101,6 +103,10 @@ class StoryIndex:
         """Return a page's byte range in the journal and, for a part of a long event, its character range."""
         return self._starts[number], self._stops[number], self._from[number], self._to[number]
 
+    def at(self, offset: int) -> int:
+        """Return the page with a place in the journal."""
+        return max(0, bisect_right(self._starts, offset) - 1)
+
     def _full(self) -> bool:
         return self._events >= EVENTS or self._characters >= CHARACTERS
 
@@ -136,7 +142,10 @@ class StoryIndexes:
 
     def of(self, story: str) -> StoryIndex:
         """Return the index of a story."""
-        return self._known.setdefault(story, StoryIndex())
+        found = self._known.get(story)
+        if found is None:
+            found = self._known[story] = StoryIndex()
+        return found
 
 
 class StoryPages:
@@ -144,21 +153,21 @@ class StoryPages:
 
     def __init__(self, feed: Feed, index: StoryIndex) -> None:
         self._feed = feed
-        self._index = index
+        self.index = index
 
     @property
     def count(self) -> int:
         """The current number of pages."""
-        return self._index.count
+        return self.index.count
 
     @property
     def version(self) -> int:
         """The current number of events."""
-        return self._index.version
+        return self.index.version
 
     async def load(self, number: int) -> list[Block]:
         """Return the blocks of a page."""
-        start, stop, first, last = self._index.place(number)
+        start, stop, first, last = self.index.place(number)
         events = await self._feed.page(start, stop)
         return transcribe(events, start=first, stop=last or None)
 

@@ -1,6 +1,7 @@
 """Renders blocks as terminal lines, in the sixteen colours that every theme maps."""
 
 import re
+import textwrap
 from io import StringIO
 from typing import Any, ClassVar
 
@@ -17,20 +18,22 @@ from textual.strip import Strip
 
 from spool.domain.text import clean
 from spool.tui.blocks import Block, Form, Tone
+from spool.views.look import DONE, OPEN, Role
 
 _TONES = {
     Tone.PLAIN: Style(),
-    Tone.DIM: Style(dim=True),
+    Tone.DIM: Style.parse(Role.DIM.style),
     Tone.STRONG: Style(bold=True),
-    Tone.CALL: Style(color="blue"),
-    Tone.GOOD: Style(color="green"),
-    Tone.WARN: Style(color="yellow"),
-    Tone.BAD: Style(color="red"),
-    Tone.HUNK: Style(color="cyan"),
+    Tone.CALL: Style(color=Role.RUNNING.colour),
+    Tone.PROVED: Style.parse(Role.PROVED.style),
+    Tone.GOOD: Style(color=Role.GOOD.colour),
+    Tone.WARN: Style(color=Role.WARN.colour),
+    Tone.BAD: Style(color=Role.BAD.colour),
+    Tone.ODD: Style(color=Role.ODD.colour),
 }
 _THEME = Theme(
     {
-        "markdown.code": Style(color="cyan"),
+        "markdown.code": Style(color=Role.RUNNING.colour),
         "markdown.code_block": Style(),
         "markdown.block_quote": Style(dim=True),
         "markdown.list": Style(),
@@ -46,7 +49,8 @@ _THEME = Theme(
     }
 )
 _BOX = re.compile(r"\[([ xX])\] ")
-_BOXES = {"✓": Style(color="green"), "○": Style()}
+_BOXES = {DONE: Style(color=Role.GOOD.colour), OPEN: Style()}
+_REST = "↳ "
 NARROWEST = 8
 """Minimum columns to paint for; a narrower view cuts lines off."""
 # Treat tags as text: parsed as HTML, the promise itself would be invisible.
@@ -115,8 +119,18 @@ class _Prose(Markdown):
 def _take_box(item: Token, text: Token) -> None:
     """Turn an item that starts with a box into a task."""
     if found := _BOX.match(text.content):
-        item.meta["box"] = "○" if found[1] == " " else "✓"
+        item.meta["box"] = OPEN if found[1] == " " else DONE
         text.content = text.content[found.end() :]
+
+
+def _marked(text: str, room: int) -> str:
+    """Return a text whose long lines are broken, with a mark before the rest of each."""
+    lines = text.split("\n")
+    if all(len(line) <= room for line in lines):
+        return text
+    return "\n".join(
+        "\n".join(textwrap.wrap(line, room, subsequent_indent=_REST, break_on_hyphens=False)) for line in lines
+    )
 
 
 class Painter:
@@ -138,9 +152,15 @@ class Painter:
                 return [*self._lines(_Prose(block.text, dark=self.dark), Style(), 0), Strip.blank(self.width)]
             case Form.TEXT:
                 return self._lines(Text(block.text, style="", overflow="fold"), style, block.indent)
+            case Form.PATCH:
+                shown = _marked(block.text, max(NARROWEST, self.width - block.indent))
+                return self._lines(Text(shown, style="", overflow="fold"), style, block.indent)
             case Form.LINE:
-                mark = ("▼ " if opened else "► ") if block.head else ""
-                return self._lines(Text(mark + block.text, overflow="fold"), style, block.indent)
+                mark = ("▼ " if opened else "► ") if block.head and not block.word else ""
+                text = Text(mark + block.text, overflow="fold")
+                if block.word and (at := block.text.find(block.word)) >= 0:
+                    text.stylize(style, at, at + len(block.word))
+                return self._lines(text, Style() if block.word else style, block.indent)
             case Form.RULE:
                 text = Text(f"── {block.text} ", style="bold", overflow="fold")
                 if (rest := self.width - text.cell_len) > 0:

@@ -1,19 +1,23 @@
 """Builds the blocks of the Info and Changes tabs and of the result."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from zlib import crc32
 
 from spool.app.client import Diff, FileChange
+from spool.app.reporting import Report, Reported
 from spool.domain.progress import WHOLE, Attempt, LoopProgress, StoryView
 from spool.domain.story import StoryList
-from spool.domain.text import counted
-from spool.tui.blocks import Block, Tone, line, markdown, plain, rule
+from spool.domain.text import clean, counted
+from spool.tui.blocks import NO_FOLD, TONES, Block, Form, Tone, line, markdown, plain, rule
 from spool.views import words
 from spool.views.hints import worded
+from spool.views.look import DONE, OPEN
+from spool.views.report.terminal import Line, page
 
 _DONE = ("x", "X")
-_BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.HUNK}
+_BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.ODD}
 
 
 def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
@@ -31,10 +35,22 @@ def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios:
     return found
 
 
-def summary(view: StoryView) -> list[Block]:
-    """Return a story's attempts with their reasons, and the files they changed."""
-    found = [rule(f"{view.id} {view.title}".strip()), *_attempts(view)]
-    return found + [line(name, indent=2) for name in sorted(view.files)]
+def result(reported: Reported, width: int) -> tuple[list[Block], list[str]]:
+    """Return the lines of `spool report`, and the stories in their order; the line of the nth is a head, fold n."""
+    report = Report(made_at=datetime.now(UTC), since=None, loops=(reported,))
+    found, stories = list[Block](), list[str]()
+    for one in page(report, width):
+        fold = NO_FOLD if one.story is None else len(stories)
+        stories += [] if one.story is None else [one.story]
+        found.append(_told(one, fold))
+    return found, stories
+
+
+def _told(one: Line, fold: int) -> Block:
+    text = clean(one.text).lstrip(" ")
+    indent = len(one.text) - len(one.text.lstrip(" "))  # also of the rest, if it does not fit
+    word, head = one.word or text, fold != NO_FOLD
+    return Block(text=text, form=Form.LINE, tone=TONES[one.role], indent=indent, word=word, fold=fold, head=head)
 
 
 def changes(diff: Diff, view: StoryView) -> list[Block]:
@@ -65,12 +81,12 @@ def _coloured(lines: list[str], fold: int) -> list[Block]:
     """Return lines coloured by their first character, neighbours of one colour as one block."""
     signs = groupby(lines, key=lambda one: one[:1])
     coloured = (("\n".join(run), _BY_SIGN.get(sign, Tone.PLAIN)) for sign, run in signs)
-    return [block for text, tone in coloured for block in plain(text, tone=tone, indent=2, fold=fold)]
+    return [block for text, tone in coloured for block in plain(text, tone=tone, indent=2, fold=fold, form=Form.PATCH)]
 
 
 def _task(mark: str, text: str) -> Block:
     done = mark in _DONE
-    sign = "✓" if done else "○" if mark == " " else mark
+    sign = DONE if done else OPEN if mark == " " else mark
     return line(f"{sign} {text}", Tone.GOOD if done else Tone.PLAIN)
 
 

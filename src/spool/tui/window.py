@@ -26,7 +26,8 @@ class Folds:
 
     def hides(self, block: Block) -> bool:
         """Whether a block is hidden."""
-        return block.fold != NO_FOLD and not block.head and self.is_shut(block.fold)
+        inside = block.within != NO_FOLD and self.is_shut(block.within)
+        return inside or (block.fold != NO_FOLD and not block.head and self.is_shut(block.fold))
 
     def turn(self, fold: int) -> None:
         """Toggle a fold."""

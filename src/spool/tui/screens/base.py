@@ -40,8 +40,11 @@ class KeyedScreen(Screen[_Answer]):
 
     @property
     def is_there(self) -> bool:
-        """Whether the screen can still be updated: a result may arrive after it has closed."""
-        return self.is_attached and self.is_running and bool(self.children)
+        """Whether the screen can still be updated: a result may arrive after it has closed.
+
+        `display` is false as soon as Textual starts to remove the widgets, the innermost first.
+        """
+        return self.is_attached and self.is_running and self.display and bool(self.children)
 
     def action_help(self) -> None:
         """Show the help."""

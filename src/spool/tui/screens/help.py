@@ -11,6 +11,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from spool.views.look import Role
+
 _EVERYWHERE = (
     ("?", "show this help"),
     ("t", "switch between light and dark"),
@@ -37,7 +39,7 @@ class HelpScreen(ModalScreen[None]):
         """Create the table of keys."""
         table = Table.grid(padding=(0, 2))
         for key, meaning in self._keys:
-            table.add_row(Text(key, "bold cyan"), Text(meaning))
+            table.add_row(Text(key, Role.RUNNING.style), Text(meaning))
         with VerticalScroll(id="help"):
             yield Static("Keys (Esc to close)", classes="heading", markup=False)
             yield Static(table)

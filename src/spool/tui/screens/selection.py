@@ -65,12 +65,16 @@ class SelectionScreen(SpoolScreen):
         self._show_filter(shown=False)
         self.query_one("#empty").display = False
         self.query_one(ChangeList).focus()
-        self._read()
-        self.set_interval(_REFRESH_S, self._read)
+        self._refreshing = self.set_interval(_REFRESH_S, self._read)
 
     def on_screen_resume(self) -> None:
-        """Refresh after returning from another screen."""
+        """Refresh now and every second."""
+        self._refreshing.resume()
         self._read()
+
+    def on_screen_suspend(self) -> None:
+        """Stop refreshing: each message to a screen redraws all of the one above it, which took 20 ms."""
+        self._refreshing.pause()
 
     def on_resize(self) -> None:
         """Fit the heading to the columns."""

@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 
 from spool.app.client import ChangeRow
 from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
+from spool.views.look import Role
 
 _BAR = 10
 _WIDE = 72
@@ -83,12 +84,12 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
     """Return the line of one change, fitted to the width."""
     name, title, activity = _widths(width)
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append("► " if row.running else "  ", "bold cyan")
+    text.append("► " if row.running else "  ", Role.RUNNING.style)
     text.append(fitted(row.id, name) + " ", "bold" if row.running else "")
     if title:
         shown = f"in worktree {row.elsewhere.rpartition('/')[2]}" if row.elsewhere else row.title
         text.append(fitted("" if shown == row.id else shown, title) + " ", "dim" if row.elsewhere else "")
-    text.append_text(bar(row.done, row.total, _BAR))
+    text.append_text(bar(row.done / row.total if row.total else 0.0, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
     status = str(row.loop.status) if row.loop else "complete" if row.total and row.done == row.total else "new"
     text.append(fitted(status, 9), STATUS_STYLES.get(status, "dim"))

@@ -13,6 +13,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 
+from spool.views.look import Role
+
 _DOT = " · "
 
 
@@ -33,13 +35,20 @@ class KeyLine(Widget):
         super().__init__(id=id)
         self._bindings_shown = [one for one in bindings if isinstance(one, Binding) and one.show]
 
+    def offer(self, bindings: Iterable[BindingType]) -> None:
+        """Show these keys instead."""
+        shown = [one for one in bindings if isinstance(one, Binding) and one.show]
+        if shown != self._bindings_shown:
+            self._bindings_shown = shown
+            self.refresh()
+
     def render(self) -> Text:
         """Return the line."""
         text = Text(no_wrap=True, overflow="ellipsis")
         for number, binding in enumerate(self._fitting()):
             text.append(_DOT if number else "", "dim")
-            text.append(_shown(binding), "bold yellow")
-            text.append(f" {binding.description.lower()}")
+            text.append(_shown(binding), "bold")
+            text.append(f" {binding.description.lower()}", Role.DIM.style)
         return text
 
     def _fitting(self) -> list[Binding]:

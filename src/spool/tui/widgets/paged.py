@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -9,12 +10,14 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from spool.tui.blocks import NO_FOLD
 from spool.tui.pages import BlockPages, Pages
 from spool.tui.paint import NARROWEST, Painter
+from spool.tui.theme import selected_style
 from spool.tui.window import Folds, Page, Window
 
 _SLICE_S = 0.006
@@ -25,7 +28,6 @@ _SCREENS = 2
 _END = -1
 _BAR = 2
 """The columns of the scrollbar and the gap beside it."""
-_REVERSE = Style(reverse=True)
 _THUMB = Segment(" ┃", Style(dim=True))
 _TRACK = Segment("  ")
 
@@ -52,6 +54,12 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("f", "fold_all", "Fold all", show=False),
     ]
 
+    @dataclass
+    class Chosen(Message):
+        """A head was clicked, or Enter was pressed on the marked one."""
+
+        fold: int
+
     def __init__(self, *, follow: bool = False, folded: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
         self._source: Pages = BlockPages(())
@@ -65,22 +73,44 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._jump: int | None = None
         self._restart = True
         self._moving = False
+        self._known = -1
+        """The version of the source that is painted, or about to be."""
         self._work = asyncio.Event()
 
-    def show(self, source: Pages, *, stay: bool = False) -> None:
-        """Show a text; `stay` keeps the scroll position, for a newer version of the same text."""
+    def show(self, source: Pages, *, stay: bool = False, at: int | None = None) -> None:
+        """Show a text; `stay` keeps the scroll position, for a newer version of the same text; `at` is a page."""
         if source is self._source:
             self._paint_anew()
-        self._source = source
-        if not stay:
+        self._source, self._known = source, source.version
+        if at is not None:
+            self._go_to(at)
+        elif not stay:
             self._folds.forget()
             self._restart = True
             self.following = self._follow
         self._work.set()
 
+    @property
+    def first_page(self) -> int | None:
+        """The page at the top of the visible part, unless the end is followed."""
+        page = None if self.following else self._window.find(self.scroll_offset.y)
+        return page.number if page else None
+
+    @property
+    def marked(self) -> int:
+        """The fold that is marked."""
+        return self._folds.marked
+
+    def mark(self, fold: int) -> None:
+        """Mark a fold."""
+        self._folds.marked = fold
+        self.refresh()
+
     def grown(self) -> None:
-        """Check for more text at the end."""
-        self._work.set()
+        """Paint more text at the end, if there is any."""
+        if self._source.version != self._known:
+            self._known = self._source.version
+            self._work.set()
 
     @property
     def place(self) -> tuple[int, int]:
@@ -107,7 +137,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         found = self._window.line(y + self.scroll_offset.y)
         strip = Strip.blank(width) if found is None else found[0]
         if found is not None and found[1].head and found[1].fold == self._folds.marked:
-            strip = strip.apply_style(_REVERSE)
+            marked = Style.parse(selected_style(self.app.current_theme))
+            strip = strip.extend_cell_length(max(0, width - _BAR)).apply_style(marked)
         text = strip.adjust_cell_length(max(0, width - _BAR))
         return Strip([*text, _THUMB if y in self._thumb() else _TRACK]).crop(0, width).apply_style(self.rich_style)
 
@@ -189,7 +220,8 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             chosen = max(0, min(len(keys) - 1, keys.index(self._folds.marked) + step))
         else:
             after = [number for number, (line, _) in enumerate(heads) if line >= top]
-            chosen = (after[0] if after else len(heads) - 1) if step > 0 else max(0, (after or [0])[0] - 1)
+            above = [number for number, (line, _) in enumerate(heads) if line < top + self.size.height]
+            chosen = (after[0] if after else len(heads) - 1) if step > 0 else (above[-1] if above else 0)
         line, self._folds.marked = heads[chosen]
         if not top <= line < top + self.size.height:
             self.scroll_to(y=max(0, line - self.size.height // 3), animate=False)
@@ -200,6 +232,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._folds.marked != NO_FOLD:
             self._folds.turn(self._folds.marked)
             self._paint_anew()
+            self.post_message(self.Chosen(self._folds.marked))
 
     def action_fold_all(self) -> None:
         """Fold or unfold everything."""

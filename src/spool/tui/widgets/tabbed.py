@@ -19,6 +19,10 @@ class Tabbed(TabbedContent):
 
     def step(self, by: int) -> None:
         """Switch to another tab, wrapping around at the ends."""
-        panes = [pane.id for pane in self.query("TabPane") if pane.id]
-        if panes:
-            self.active = panes[(panes.index(self.active) + by) % len(panes)]
+        if names := self.names:
+            self.active = names[(names.index(self.active) + by) % len(names)]
+
+    @property
+    def names(self) -> list[str]:
+        """The tabs, in order."""
+        return [pane.id for pane in self.query("TabPane") if pane.id]

@@ -1,0 +1,91 @@
+"""A row of tiles, one of which is selected: the stories where there is no room for a column, or several loops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.widget import Widget
+
+from spool.tui.theme import selected_style
+from spool.views.look import Sign
+
+
+class Tile(msgspec.Struct, frozen=True):
+    """One of several things to pick."""
+
+    id: str
+    words: str
+    """What is shown of the selected one."""
+    short: str
+    """What is shown of the others."""
+    sign: Sign
+    note: str = ""
+    """What is said of it where there is room, at the end of its line."""
+
+
+class TileRow(Widget):
+    """Shows the selected tile, and as many neighbours as fit."""
+
+    DEFAULT_CSS = """
+    TileRow { height: 1; width: 1fr; }
+    """
+
+    @dataclass
+    class Picked(Message):
+        """A tile was clicked."""
+
+        tile: str
+
+    def __init__(self, empty: str = "", *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._empty = empty
+        self._tiles: tuple[Tile, ...] = ()
+        self._selected = ""
+        self._places: list[tuple[range, str]] = []
+
+    def show(self, tiles: Sequence[Tile], selected: str) -> None:
+        """Show these tiles."""
+        if (tuple(tiles), selected) != (self._tiles, self._selected):
+            self._tiles, self._selected = tuple(tiles), selected
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Pick the clicked tile."""
+        at = event.get_content_offset(self)
+        for columns, tile in self._places if at is not None else ():
+            if at is not None and at.x in columns:
+                self.post_message(self.Picked(tile))
+
+    def render(self) -> Text:
+        """Return the row."""
+        self._places = []
+        if not self._tiles:
+            return Text(self._empty, "dim")
+        style = selected_style(self.app.current_theme)
+        shown = [
+            painted(one, one.words, style) if one.id == self._selected else painted(one, one.short)
+            for one in self._tiles
+        ]
+        at = next((number for number, tile in enumerate(self._tiles) if tile.id == self._selected), 0)
+        first, last, room = at, at, self.size.width - shown[at].cell_len
+        for distance in range(1, len(shown)):
+            for number in (at - distance, at + distance):
+                if 0 <= number < len(shown) and first - 1 <= number <= last + 1 and shown[number].cell_len <= room:
+                    first, last = min(first, number), max(last, number)
+                    room -= shown[number].cell_len
+        text, column = Text(no_wrap=True, overflow="ellipsis"), 0
+        for number in range(first, last + 1):
+            self._places.append((range(column, column + shown[number].cell_len), self._tiles[number].id))
+            text.append_text(shown[number])
+            column += shown[number].cell_len
+        return text
+
+
+def painted(tile: Tile, words: str, style: str = "") -> Text:
+    """Return a tile with its sign; a style makes the selected one stand out."""
+    text = Text.assemble(" ", (tile.sign.sign, tile.sign.role.style), f" {words} ")
+    text.stylize_before(style)
+    return text

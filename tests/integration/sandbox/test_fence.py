@@ -190,6 +190,72 @@ def test_programs_in_the_home_run(yard: Yard, monkeypatch: pytest.MonkeyPatch) -
     assert done.stdout == "from its own folder\n", done.stderr
 
 
+@pytest.mark.parametrize("where", ["the home", "the repository", "above the home", "a prefix"])
+def test_a_private_folder_on_the_path_is_not_shown(yard: Yard, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    (yard.home / "lib" / "python3.11").mkdir(parents=True)  # as `pip install --prefix ~` makes it
+    (yard.home / "bin").mkdir()
+    shown = {
+        "the home": yard.home,
+        "the repository": yard.main,
+        "above the home": yard.home.parent,
+        "a prefix": yard.home / "bin",
+    }
+    tool = shown[where] / "tool"
+    tool.write_text("#!/bin/sh\necho a tool\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    done = yard.run(f"tool; cat '{yard.home}/.ssh/id' '{yard.main}/.env' '{yard.other}/file'")
+    assert done.stdout == "a tool\n", done.stderr
+
+
+_SOCKETS = """
+import errno, socket
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+    socket.socket(family).close()
+for family in (socket.AF_VSOCK, socket.AF_PACKET, socket.AF_ALG):
+    try:
+        socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        assert error.errno == errno.EAFNOSUPPORT, error
+    else:
+        raise SystemExit(f"{family!r} was opened")
+print("ok")
+"""
+
+
+@pytest.mark.parametrize("net", [True, False])
+def test_only_sockets_that_a_namespace_holds_can_be_opened(yard: Yard, net: bool) -> None:
+    done = yard.run(f"python3 -c '{_SOCKETS}'", Fence(net=net))
+    assert done.stdout == "ok\n", done.stderr
+
+
+_KEYS = """
+import ctypes, os, subprocess, sys
+CALLS = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[os.uname().machine]
+libc = ctypes.CDLL(None)
+def session():
+    found = ctypes.create_string_buffer(64)
+    return found.raw[: max(0, libc.syscall(CALLS[2], 11, -3, found, 64))]
+if sys.argv[1:] != ["look"]:
+    libc.syscall(CALLS[2], 1, b"of-a-person")
+    libc.syscall(CALLS[0], b"user", b"ticket", b"secret", 6, -3)
+    assert session()
+"""
+_LOOK = f"{_KEYS}\nprint('keys' if session() else 'none')\n"
+
+
+@pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="the numbers of its calls are not known")
+def test_the_keys_of_the_session_stay_outside(yard: Yard) -> None:
+    words, env = yard.enclosure().enclose(["python3", "-c", _LOOK, "look"], {}, directory=yard.clone)
+    inside = f"sys.stdout.flush(); os.chdir({str(yard.clone)!r}); os.execve({words[0]!r}, {words!r}, {env!r})"
+    done = subprocess.run([sys.executable, "-c", f"{_KEYS}\n{inside}"], capture_output=True, text=True, check=False)
+    assert done.stdout == "none\n", done.stderr
+    leaving = "from spool.host.agents.fenced_child import leave_session_keys; leave_session_keys()"
+    left = f"{_KEYS}\n{leaving}\nprint('keys' if session() else 'none')"
+    done = subprocess.run([sys.executable, "-c", left], capture_output=True, text=True, check=False)
+    assert done.stdout == "none\n", done.stderr
+
+
 def test_this_python_runs_wherever_it_is_installed(yard: Yard) -> None:
     argv, env = yard.enclosure(commands=[f"{sys.executable} -m pytest"]).enclose(
         [sys.executable, "-c", "import ssl, msgspec; print('ok')"], {}, directory=yard.clone

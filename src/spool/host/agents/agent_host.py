@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.invocation import Invocation, Stdin
 from spool.domain.text import clean
 from spool.errors import AgentHostError
@@ -115,7 +116,7 @@ class AgentHost:
         self._isolated = isolated and enclosure is None  # a fence has a pid namespace of its own
         self._enclosure = enclosure
         self._environment = dict(environment)
-        self._decode = msgspec.json.Decoder(Report)
+        self._decode = decoder_of(Report)
         self._inbox = b""
         self._lost = False
         self._report: asyncio.Queue[Report | None] = asyncio.Queue()

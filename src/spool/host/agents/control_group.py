@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-_PREFIX = "spool-"
+_PREFIX = "spool."
 _GUARD = 'read -r _; echo 1 > "$1/cgroup.kill"; until rmdir "$1" || [ ! -d "$1" ]; do sleep 0.05; done'
 """Waits until nobody holds the other end of its standard input."""
 
@@ -100,7 +100,7 @@ def make_group() -> ControlGroup | None:
     from spool.host.runner.identity import start_time
 
     _remove_abandoned(own)
-    group = ControlGroup(own / f"{_PREFIX}{os.getpid()}-{start_time(os.getpid())}")
+    group = ControlGroup(own / f"{_PREFIX}{_pids()}-{os.getpid()}-{start_time(os.getpid())}")
     with suppress(OSError):
         group.path.mkdir(mode=0o755)
         if os.access(group.path / "cgroup.kill", os.W_OK) and os.access(own / "cgroup.procs", os.W_OK):
@@ -123,12 +123,18 @@ def _own_group() -> Path | None:
     return None
 
 
+def _pids() -> int:
+    """Return what identifies this process's pid namespace: a run in another one has other pids, and looks gone."""
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
 def _remove_abandoned(own: Path) -> None:
-    """Kill and remove the groups of runs that are gone with their guard."""
+    """Kill and remove the groups of runs of this pid namespace that are gone with their guard."""
     from spool.host.runner.identity import start_time
 
-    for path in own.glob(f"{_PREFIX}[0-9]*-[0-9]*"):
-        pid, _, started = path.name.removeprefix(_PREFIX).partition("-")
+    prefix = f"{_PREFIX}{_pids()}-"
+    for path in own.glob(f"{prefix}[0-9]*-[0-9]*"):
+        pid, _, started = path.name.removeprefix(prefix).partition("-")
         if pid.isdigit() and start_time(int(pid)) != started:
             group = ControlGroup(path)
             group.kill()

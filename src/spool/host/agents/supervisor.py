@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.host.agents.control_group import ControlGroup, make_group
 from spool.host.agents.sweep import (
     become_subreaper,
@@ -143,7 +144,7 @@ class _Supervisor:
         self._line = line
         self._group = group
         self._inbox = b""
-        self._decode = msgspec.json.Decoder(Request)
+        self._decode = decoder_of(Request)
         self._agent: int | None = None
         self._fenced = False
         self._signals: list[tuple[float, int]] = []
@@ -288,12 +289,16 @@ def _become(spawn: Spawn) -> None:
         signal.signal(signum, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     os.chdir(spawn.directory)
-    for target, path, flags in (
-        (0, spawn.stdin, os.O_RDONLY),
-        (1, spawn.stdout, os.O_WRONLY | os.O_APPEND | os.O_CREAT),
-        (2, spawn.stderr, os.O_WRONLY | os.O_APPEND | os.O_CREAT),
-    ):
-        descriptor = open_file(Path(os.fsdecode(path)), flags)
+    stdin, stdout, stderr = (Path(os.fsdecode(path)) for path in (spawn.stdin, spawn.stdout, spawn.stderr))
+    if spawn.fenced:
+        from spool.host.agents.fenced_child import leave_session_keys, open_to_read
+
+        leave_session_keys()
+        given = open_to_read(stdin)
+    else:
+        given = open_file(stdin, os.O_RDONLY)
+    written = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    for target, descriptor in enumerate((given, open_file(stdout, written), open_file(stderr, written))):
         os.dup2(descriptor, target)
         os.close(descriptor)
     inherited = {} if spawn.fenced else os.environb

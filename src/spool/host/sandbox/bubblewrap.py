@@ -3,11 +3,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from spool.errors import UsageError
+from spool.host.sandbox.system_calls import filter_file
 
 _RESOLVER = Path("/etc/resolv.conf")
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the fence has its own
@@ -34,7 +36,14 @@ class View:
 
 def words_of(view: View, *, program: str, net: bool, directory: Path) -> list[str]:
     """Return the words before a fenced-in command."""
-    words = [program, "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    words = [
+        *_launched(program),
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+    ]
     words += ["--unshare-cgroup-try", "--cap-drop", "ALL", *([] if net else ["--unshare-net"])]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for name in _KERNEL:
@@ -60,10 +69,12 @@ def words_of(view: View, *, program: str, net: bool, directory: Path) -> list[st
 
 def find() -> str:
     """Return bubblewrap's program; raise a UsageError if there is none, or it is not permitted to work."""
+    if sys.platform != "linux":
+        raise UsageError("a sandbox needs bubblewrap, which is there on Linux only", hint="use a Linux machine")
     program = shutil.which("bwrap")
     if program is None:
         raise UsageError("bubblewrap, which makes the sandbox, is not installed", hint="install the package bubblewrap")
-    words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
+    words = [*_launched(program), "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
     trial = [*words, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/true"]
     done = subprocess.run(trial, capture_output=True, timeout=_TRIAL_S, check=False)
     if done.returncode:
@@ -73,6 +84,11 @@ def find() -> str:
             hint="allow unprivileged user namespaces, or use a machine that does",
         )
     return program
+
+
+def _launched(program: str) -> list[str]:
+    """Return the words that start bubblewrap with the filter of system calls, which it reads from a descriptor."""
+    return ["/bin/sh", "-c", 'exec "$@" 9<"$0"', str(filter_file()), program, "--seccomp", "9"]
 
 
 def _by_depth(paths: Iterable[Path]) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from spool.domain.fence import Fence, admits
 from spool.domain.invocation import Traits
 from spool.host.sandbox import bubblewrap, srt
-from spool.host.sandbox.private import PASSED, home_folder, private_folders
+from spool.host.sandbox.private import PASSED, home_folder, outermost, private_folders
 from spool.host.sandbox.private_home import furnish
 from spool.host.sandbox.programs import needs_of
 from spool.nofollow import make_folder
@@ -50,11 +50,11 @@ class Enclosure:
         self._home, self._tmp = ground.private / "home", ground.private / "tmp"
         make_folder(self._tmp)
         signed_in = furnish(home_folder(), self._home, traits.settings, traits.credentials)
-        hidden = private_folders(*ground.hidden)
-        needs = needs_of([traits.program, self._program, *_words(commands)], hidden, whole_path=True)
+        private = private_folders(*ground.hidden)
+        needs = needs_of([traits.program, self._program, *_words(commands)], private, whole_path=True)
         shown = {*needs.paths, *(Path(path).expanduser().absolute() for path in fence.read)}
         self._view = bubblewrap.View(
-            hidden=hidden,
+            hidden=outermost(private),
             read=frozenset(shown),
             write=frozenset({self._home, self._tmp}),
             links=needs.links,

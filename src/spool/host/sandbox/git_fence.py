@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spool.domain.fence import admits
 from spool.host.sandbox import bubblewrap
-from spool.host.sandbox.private import PASSED, private_folders
+from spool.host.sandbox.private import PASSED, outermost, private_folders
 from spool.host.sandbox.programs import needs_of
 
 _OF_GIT = (
@@ -29,8 +29,9 @@ class GitFence:
     def __init__(self, clone: Path, kept: Path, hidden: Path) -> None:
         self._clone, self._kept = clone, kept
         self._program = bubblewrap.find()
-        self._hidden = private_folders(hidden)
-        self._needs = needs_of(["git", self._program], self._hidden)
+        private = private_folders(hidden)
+        self._hidden = outermost(private)
+        self._needs = needs_of(["git", self._program], private)
 
     def enclose(
         self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path

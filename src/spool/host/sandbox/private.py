@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from collections.abc import Iterable
 from pathlib import Path
 
 from spool.host.state.places import user_cache, user_config, user_data, user_state
@@ -21,11 +22,16 @@ def home_folder() -> Path:
 
 
 def private_folders(*more: Path) -> tuple[Path, ...]:
-    """Return the folders that a fence hides, without those that lie in another one."""
+    """Return the folders that a fence hides, outer ones first."""
     own = (home_folder(), user_data(), user_state(), user_cache(), user_config())
-    found: list[Path] = []
     existing = {path.resolve() for path in (*own, *map(Path, _FOLDERS), *more) if path.is_dir()}
-    for path in sorted(existing, key=lambda path: len(path.parts)):
+    return tuple(sorted(existing, key=lambda path: len(path.parts)))
+
+
+def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Return folders without those that lie in another one."""
+    found: list[Path] = []
+    for path in folders:
         if not any(path.is_relative_to(other) for other in found):
             found.append(path)
     return tuple(found)

@@ -27,10 +27,16 @@ class Needs:
 
 
 def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bool = False) -> Needs:
-    """Return what some programs, or all programs on the PATH, need in hidden folders."""
+    """Return what some programs, or all programs on the PATH, need in hidden folders.
+
+    A folder that holds one of those, a home directory on the PATH for example, is never shown as a whole.
+    """
 
     def hidden(path: Path) -> bool:
         return any(path.is_relative_to(folder) for folder in folders)
+
+    def holds_private(path: Path) -> bool:
+        return any(folder.is_relative_to(path) for folder in folders)
 
     search = os.environ.get("PATH", os.defpath)
     needs = Needs()
@@ -38,7 +44,9 @@ def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bo
     waiting = [Path(found) for name in programs if (found := shutil.which(name, path=search))]
     for folder in map(Path, search.split(os.pathsep) if whole_path else ()):
         if hidden(folder):
-            needs.paths.add(_real(folder, needs, hidden))
+            real = _real(folder, needs, hidden)
+            if not holds_private(real):
+                needs.paths.add(real)
             waiting += _executables(folder)
     while waiting:
         program = waiting.pop()
@@ -47,7 +55,8 @@ def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bo
         seen.add(program)
         real = _real(program, needs, hidden)
         if hidden(real) and real.is_file():
-            needs.paths.add(_installation(real))
+            whole = _installation(real)
+            needs.paths.add(real if holds_private(whole) else whole)
         waiting += _interpreters(real, search)
     # A link inside a folder that is shown is there already.
     needs.links = {link: to for link, to in needs.links.items() if not any(map(link.is_relative_to, needs.paths))}

@@ -1,1 +1,1 @@
-"""Benchmarks: each compares with its bare floor in the same run, and prints medians and ratios."""
+"""Benchmarks: each compares with its bare floor, and with other loops, in turns within one run."""

@@ -1,45 +1,42 @@
-"""How long the quick commands take, as ratios to starting Python at all."""
+"""How long quick commands take, as ratios to starting Python at all."""
 
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
+from bench.frame import CHANGE, Row, Stage, Took, compared, in_turns, stage, timed
+from bench.peers import installed
+
 ROUNDS = 15
-CHANGE = "001-01_bench"
+_FLOOR = "python -c pass"
+_WT = "from spool.__main__ import wt_loop; wt_loop()"
+COMMANDS: dict[str, tuple[list[str], float]] = {
+    "spool --version": (["-m", "spool", "--version"], 1.5),
+    "spool ralph --help": (["-m", "spool", "ralph", "--help"], 6.0),
+    "spool ralph --status": (["-m", "spool", "ralph", "--status", "--change", CHANGE], 6.0),
+    "wt-loop list": (["-c", _WT, "list"], 6.0),
+    "spool ps": (["-m", "spool", "ps"], 6.0),
+}
 
 
-def main() -> None:
-    """Print the medians and their ratios."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        change = root / ".spool" / "changes" / CHANGE
-        change.mkdir(parents=True)
-        (change / "proposal.md").write_text("# Bench\n")
-        commands = {
-            "python -c pass": ["-c", "pass"],
-            "python -c 'import click, msgspec'": ["-c", "import click, msgspec"],
-            "spool --version": ["-m", "spool", "--version"],
-            "spool ralph --help": ["-m", "spool", "ralph", "--help"],
-            "spool ralph --status": ["-m", "spool", "ralph", "--status", "--change", CHANGE],
-        }
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(ROUNDS):  # in turns, so that a noisy moment hits all alike
-            for name, words in commands.items():
-                times[name].append(measure(words, root))
-        floor = statistics.median(times["python -c pass"])
-        for name, seconds in times.items():
-            middle = statistics.median(seconds)
-            print(f"{name:<36} {middle * 1e3:7.1f} ms  {middle / floor:5.1f} x python -c pass")
+def rows(*, quick: bool = False) -> list[Row]:
+    """Measure each command against a bare Python, and the other loops' `--help`."""
+    with stage(1) as here:
+        run = partial(_run, here)
+        measures = {_FLOOR: run([sys.executable, "-c", "pass"])}
+        measures["import click, msgspec"] = run([sys.executable, "-c", "import click, msgspec"])
+        measures |= {name: run([sys.executable, *words]) for name, (words, _) in COMMANDS.items()}
+        if not quick:
+            measures |= {f"{peer.name} --help": run([*peer.start, "--help"]) for peer in installed()}
+        for measure in measures.values():  # compiles what is not compiled yet
+            measure()
+        found = in_turns(5 if quick else ROUNDS, measures)
+    others = {name: values for name, values in found.items() if name not in COMMANDS}
+    return [
+        compared(f"{name} ÷ {_FLOOR}", aim, {**others, name: found[name]}, ours=name)
+        for name, (_, aim) in COMMANDS.items()
+    ]
 
 
-def measure(words: list[str], root: Path) -> float:
-    started = time.perf_counter()
-    subprocess.run([sys.executable, *words], cwd=root, check=True, capture_output=True)
-    return time.perf_counter() - started
-
-
-if __name__ == "__main__":
-    main()
+def _run(here: Stage, words: list[str | Path]) -> "partial[Took]":
+    return partial(timed, words, here.root, here.env)

@@ -5,10 +5,12 @@ READY := .venv/.ready
 RUNTIME := .venv/.runtime
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 LOOPS := $(or $(SPOOL_LOOPS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-loops)
+AXE := $(or $(SPOOL_AXE_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-axe)
+INSTALLERS := $(or $(SPOOL_INSTALLERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-installers)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test liars check fast faults soak agents runners transcripts schemas picture bench bench-gates loops \
-  lock clean
+.PHONY: demo test liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
+  moving-picture web-pictures settings-page docs bench bench-quick bench-gates loops dist sdist-check lock clean
 
 # Only what Spool needs to run; the tools of its tests are not installed.
 demo: $(RUNTIME)
@@ -30,6 +32,10 @@ faults: $(READY)
 soak: $(READY)
 	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest --durations 5 tests/faults/test_soak.py
 
+# 200 changes on three hosts, one of which dies every 20 seconds; docs/fleet.md has the last results.
+fleet-soak: $(READY)
+	$(BIN)/python -m tests.fleet.soak $(or $(SPOOL_FLEET_CHANGES),200)
+
 # All claims of tests/liars on all doors; the suite plays a fifth of them.
 liars: $(READY)
 	SPOOL_LIARS=all $(BIN)/pytest -n auto -q tests/liars
@@ -39,6 +45,11 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(MAKE) --no-print-directory docs
+
+# The site, in site/. Strict: a page that is not in the navigation or a link that leads nowhere is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # Install the real agents for tests/harnesses, which are skipped without them.
 agents:
@@ -48,6 +59,14 @@ agents:
 runners:
 	requirements/runners/install "$(RUNNERS)"
 
+# Install axe-core for tests/web, which skips its checks otherwise.
+axe:
+	requirements/axe/install "$(AXE)"
+
+# Install uv and pipx for tests/packaging, which skips them otherwise.
+installers:
+	PYTHON="$(PYTHON)" requirements/installers/install "$(INSTALLERS)"
+
 # Record the real agents' output again, for the decoder tests.
 transcripts: $(READY) agents
 	$(BIN)/python -m tests.harnesses.record
@@ -56,12 +75,29 @@ schemas: $(READY)
 	$(BIN)/python docs/schemas/make.py
 
 picture: $(READY)
-	$(BIN)/python -m tests.tui.picture docs/loop-screen.svg
+	$(BIN)/python -m tests.tui.picture docs/pictures
 
-bench: $(READY)
-	$(BIN)/python -m bench
+# A recording of the real `spool demo` in a terminal, as an animated SVG; a GIF would be ten times as large.
+moving-picture: $(READY)
+	$(BIN)/python -m tests.tui.moving_picture docs/demo.svg
 
-# Install the other loops that bench-gates compares with.
+# Take the pictures of the page and of a report; needs Debian's chromium.
+web-pictures: $(READY)
+	$(BIN)/python -m tests.web.pictures docs
+
+# docs/settings.md, from the settings themselves; a test compares.
+settings-page: $(READY)
+	$(BIN)/python docs/settings_page.py
+
+# Spool against bare floors and other loops; writes bench/RESULTS.md. Takes 20 minutes on a quiet machine, and
+# then as long as `make fast` and `make test`, which it measures last.
+bench: $(READY) loops
+	$(BIN)/python -m bench --write
+
+bench-quick: $(READY)
+	$(BIN)/python -m bench --quick
+
+# Install the other loops that the benchmarks compare with.
 loops:
 	PYTHON="$(PYTHON)" requirements/loops/install "$(LOOPS)"
 
@@ -83,6 +119,17 @@ $(RUNTIME): pyproject.toml requirements/dev.txt
 	test -e $(READY) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e .
 	touch $(RUNTIME)
 
+# The wheel and the sdist, in dist/.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+# Whether the sdist can be tested as a clone can; takes minutes, since it makes an environment of its own.
+sdist-check: dist
+	rm -rf build/sdist && mkdir -p build/sdist
+	tar -xzf dist/spool_loop-*.tar.gz -C build/sdist --strip-components 1
+	$(MAKE) -C build/sdist fast
+
 lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install --quiet pip-tools
@@ -91,4 +138,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lock site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

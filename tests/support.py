@@ -13,6 +13,8 @@ from typing import Any
 
 Steps = list[dict[str, Any]]
 """What the scripted agent does in one iteration."""
+PATIENCE_S = 300
+"""How long a command may take before it counts as hung; at a load of 48 a minute was not enough for `spool demo`."""
 CHANGE = "002-01_add-ralph-loop"
 PROPOSAL = "# Add the ralph loop\n\nA loop that runs an agent until the work is done.\n"
 TASKS = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n- [ ] 1.2 Test the loop\n"
@@ -35,7 +37,7 @@ class Scratch:
     def state(self) -> Path:
         return self.root / ".spool" / ".state" / "ralph" / CHANGE
 
-    def spool(self, *words: str, timeout: float = 60, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+    def spool(self, *words: str, timeout: float = PATIENCE_S, **kwargs: Any) -> subprocess.CompletedProcess[str]:
         """Run the real command line to its end."""
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(

@@ -7,20 +7,38 @@ def main() -> None:
     """Run `spool` with the arguments of this process."""
     if _only_wants_version("spool"):
         return
-    from spool.cli.edge import run
+    _start_lean()
+    from spool.cli.edge import leave, run
     from spool.cli.main import spool
 
-    sys.exit(run(spool, "spool"))
+    leave(run(spool, "spool"))
 
 
 def wt_loop() -> None:
     """Run `wt-loop` with the arguments of this process."""
     if _only_wants_version("wt-loop"):
         return
-    from spool.cli.edge import run
+    _start_lean()
+    from spool.cli.edge import leave, run
     from spool.cli.wt.main import wt_loop as command
 
-    sys.exit(run(command, "wt-loop"))
+    leave(run(command, "wt-loop"))
+
+
+def _start_lean() -> None:
+    """Spare a quick command 2 of the 9 times that it takes of a bare Python's start.
+
+    Imports make no garbage to collect. And msgspec prefers `typing_extensions`, if it is installed, to what the
+    standard library has had since Python 3.11.
+    """
+    import gc
+
+    gc.set_threshold(50_000, 10, 10)
+    if "msgspec" not in sys.modules and "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment] # to import it is an ImportError
+        import msgspec  # noqa: F401
+
+        del sys.modules["typing_extensions"]
 
 
 def _only_wants_version(name: str) -> bool:

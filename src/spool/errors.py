@@ -1,5 +1,6 @@
 """The ways in which Spool cannot continue. A failing agent is an outcome, never one of these."""
 
+import threading
 from enum import StrEnum
 from typing import Any
 
@@ -27,7 +28,9 @@ class Hint(StrEnum):
     SANDBOX = "sandbox"
     SAME_FENCE = "same_fence"
     ADD_GATE = "add_gate"
+    ALLOW_EMPTY = "allow_empty"
     NAME_CHANGE = "name_change"
+    NO_CHANGES = "no_changes"
     TRUST = "trust"
     TICK = "tick"
     CLONES = "clones"
@@ -38,6 +41,16 @@ class Hint(StrEnum):
     NAME_DEPENDENCY = "name_dependency"
     CLEAN_TREE = "clean_tree"
     NAME_TARGET = "name_target"
+    FREE_PORT = "free_port"
+    OLD_FAILURES = "old_failures"
+    FLEET_UP = "fleet_up"
+    FLEET_REMOTE = "fleet_remote"
+    FLEET_SNAPSHOTS = "fleet_snapshots"
+    FLEET_RETRY = "fleet_retry"
+    FLEET_LIST = "fleet_list"
+    FLEET_DONE = "fleet_done"
+    FLEET_DEPENDS = "fleet_depends"
+    FLEET_AGENT = "fleet_agent"
 
 
 class SpoolError(Exception):
@@ -59,6 +72,14 @@ class UsageError(SpoolError):
     """The command line or a setting asks for something that cannot be meant."""
 
     exit_code = 2
+
+
+class NotInstalled(UsageError):
+    """An agent's program is not there; `others` are the agents that are."""
+
+    def __init__(self, message: str, *, hint: str = "", others: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.others = others
 
 
 class Untrusted(UsageError):
@@ -106,6 +127,12 @@ class LockedError(SpoolError):
         self.change = change
 
 
+class FencedOff(SpoolError):
+    """Another host works on the change: no agent may start here."""
+
+    exit_code = 75
+
+
 class InternalError(SpoolError):
     """A bug in Spool. The crash file has the details."""
 
@@ -116,6 +143,10 @@ class CommandError(SpoolError):
 
 class CommandTimeout(CommandError):
     """An external command timed out."""
+
+
+class NotEnoughMemory(SpoolError):
+    """The system gives no more memory, or no more threads."""
 
 
 class CommandFailed(CommandError):
@@ -152,3 +183,13 @@ class CheckpointError(SpoolError):
 
 class ResultsError(SpoolError):
     """A runner's test results are refused: too large, or XML that declares entities."""
+
+
+def is_starved(error: BaseException) -> bool:
+    """Whether there is no memory left, or none for a new thread, for which Python has no type of its own."""
+    if isinstance(error, MemoryError):
+        return True
+    step = error.__traceback__ if isinstance(error, RuntimeError) else None
+    while step is not None and step.tb_frame.f_code is not threading.Thread.start.__code__:
+        step = step.tb_next
+    return step is not None

@@ -68,9 +68,9 @@ def test_validate_takes_a_plan(scratch: Scratch) -> None:
 
 
 def test_validate_asks_openspec_about_its_changes(scratch: Scratch) -> None:
-    called = openspec(scratch, "print('no scenario')\nsys.exit(1)\n")
+    called = openspec(scratch, "import os\nprint('no scenario' + os.environ['OPENSPEC_TELEMETRY'])\nsys.exit(1)\n")
     done = scratch.spool("validate", "add-auth")
-    assert (done.returncode, "openspec: no scenario" in done.stdout) == (1, True)
+    assert (done.returncode, "openspec: no scenario0" in done.stdout) == (1, True)
     assert called.read_text() == "validate add-auth --strict --no-interactive\n"
 
 

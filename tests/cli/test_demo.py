@@ -32,6 +32,7 @@ def test_the_demo_is_refused_reverted_and_proved(scratch: Scratch) -> None:
     places = [done.stdout.index(part) for part in order]
     assert places == sorted(places)
     assert list(folder.iterdir()) == []
+    assert [path for path in (scratch.home / ".local").rglob("*") if path.is_file()] == []
 
 
 def test_the_settings_of_the_person_do_not_count_in_the_demo(scratch: Scratch) -> None:
@@ -145,6 +146,6 @@ def test_make_demo_installs_no_tools_of_the_tests() -> None:
 
 def test_the_demo_does_not_touch_where_it_is_called(scratch: Scratch) -> None:
     before = scratch.git("status", "--short", "--ignored")
-    scratch.spool("demo")
+    assert scratch.spool("demo").returncode == 0
     assert scratch.git("status", "--short", "--ignored") == before
     assert scratch.change.name == CHANGE

@@ -21,7 +21,7 @@ def findings(scratch: Scratch, *words: str, **kwargs: Any) -> dict[str, list[dic
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
@@ -111,3 +111,13 @@ def test_outside_of_git_and_on_a_narrow_terminal(scratch: Scratch) -> None:
     with terminal(scratch, width=60, NO_COLOR="1") as shown:
         shown.spool("doctor")
         shown.until_shown("problem")
+
+
+def test_a_command_of_your_own_settings_is_an_agent(scratch: Scratch) -> None:
+    scratch.agent("raise SystemExit('asked')\n", "my-agent")
+    config = scratch.home / ".config/spool/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('harness = "mine"\n[harnesses.mine]\nargv = ["my-agent", "--task", "{prompt_file}"]\n')
+    agents = findings(scratch, env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})["agents"]
+    assert [(one["health"], one["what"].split()[0]) for one in agents] == [("ok", "mine,")]
+    assert "Agents    mine\n" in scratch.spool("init", "--dry-run", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"}).stdout

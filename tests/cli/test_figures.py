@@ -140,5 +140,5 @@ def test_a_kill_from_outside_is_still_a_signal(scratch: Scratch) -> None:
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=30)
+    process.wait(timeout=120)
     assert scratch.load_state()["reason"] == "stopped by SIGTERM"

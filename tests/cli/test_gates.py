@@ -122,6 +122,17 @@ def test_a_run_without_its_configured_checks_says_so(checked: Scratch) -> None:
     assert proofs(checked) == ["agent's word"]
 
 
+def test_done_on_the_agents_word_says_so_everywhere(scratch: Scratch) -> None:
+    scratch.script([DONE])
+    said = "done on the agent's word: 2 of 2 boxes open, nothing changed, nothing checked; --verify CMD checks"
+    done = ralph(scratch)
+    assert (done.returncode, said in done.stdout) == (0, True), done.stdout
+    assert said in scratch.ralph("--status").stdout
+    memory = json.loads(scratch.ralph("--status", "--json").stdout)["state"]["memory"]
+    assert memory == {"proof": "agent's word", "evidence": "2 of 2 boxes open, nothing changed, nothing checked"}
+    assert said in " ".join(scratch.spool("report", scratch.change.name).stdout.split())
+
+
 def test_the_next_prompt_holds_ten_tests_of_fifteen_lines_and_promises_nothing(checked: Scratch) -> None:
     report = checked.home / "report.xml"
     detail = "<promise>COMPLETE</promise>\n" + "".join(f"line {number}\n" for number in range(30))
@@ -300,6 +311,18 @@ def test_the_baseline_is_not_run_again_by_a_later_run(checked: Scratch) -> None:
     assert started(checked, "baseline") == 1
 
 
+def test_a_loop_that_continues_keeps_the_checks_that_it_began_with(checked: Scratch) -> None:
+    checked.script([{"say": "Not yet."}], [greet("hello\n"), DONE])
+    gates(checked, f'name = "tests"\nrun = "{GATE}"')
+    config = checked.home / ".config" / "spool" / "config.toml"
+    assert ralph(checked, "--max-iterations", "1").returncode == 3
+    config.write_text(config.read_text().partition("[[gates]]")[0])
+    done = ralph(checked, "--max-iterations", "2")
+    assert done.returncode == 3, done.stdout
+    assert "continuing with the checks of the earlier run: tests" in done.stdout
+    assert proofs(checked)[1:] == ["refused", "refused"]
+
+
 def test_the_environment_of_a_check_is_the_users(checked: Scratch) -> None:
     checked.script([greet("more"), DONE])
     assert ralph(checked, "--verify", "env > $HOME/env").returncode == 0
@@ -337,3 +360,29 @@ def test_a_command_that_is_configured_already_runs_once(scratch: Scratch) -> Non
     done = scratch.run("--verify", f"echo >> {ran}", "--baseline", "off")
     assert done.returncode == 0, done.stdout
     assert ran.read_text() == "\n"
+
+
+def test_work_that_an_earlier_story_did_is_accepted_with_the_flag_that_the_end_names(checked: Scratch) -> None:
+    (checked.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n")
+    checked.script([greet("hello\nbye\nboth\n"), {"tick": 1}, DONE], [{"tick": 1}, DONE])
+    done = checked.run("--verify", GATE, "--max-retries", "0", timeout=120)
+    assert done.returncode == 1, done.stdout
+    assert "nothing outside the change's own files differs" in done.stdout
+    assert done.stderr.rstrip().endswith("--allow-empty")
+    again = checked.run("--verify", GATE, "--allow-empty", timeout=120)
+    assert again.returncode == 0, again.stdout
+
+
+def test_a_red_check_names_its_second_run_and_the_tree_that_it_runs_on(scratch: Scratch) -> None:
+    with_check(scratch, "hello\n")
+    scratch.script([greet("hello\nmore\n"), {"run": ["sed", "-i", "s/hello/x/", "greet.txt"]}, DONE])
+    said = ralph(scratch, "--verify", GATE, "--max-iterations", "1").stdout
+    twice = "a second time, to find flaky tests"
+    for line in ("before the change", f"before the change, {twice}", twice):
+        assert said.count(f"checking: {GATE}, {line}\n") == 1, said
+
+
+def test_where_only_boxes_were_checked_no_test_is_claimed(scratch: Scratch) -> None:
+    scratch.script([greet("more"), {"tick": 2}, DONE])
+    rests_on = "no box of the story is open; no test was run"
+    assert f"unbroken: tasks: {rests_on}" in scratch.run("--gate", "tasks").stdout

@@ -49,6 +49,7 @@ def test_every_command_has_help(words: str, command: click.Command) -> None:
     shown = command.get_help(click.Context(command, info_name=words, terminal_width=80))
     assert shown.startswith(f"Usage: {words}")
     assert len(command.get_short_help_str()) > 10
+    assert "..." not in section(shown, "Commands")
 
 
 def test_loop_shows_itself_in_its_help(scratch: Scratch) -> None:
@@ -99,6 +100,17 @@ def test_a_shell_completes_agents_loops_and_checkpoints(scratch: Scratch) -> Non
     assert (shown.returncode, "idea.txt" in shown.stdout) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("shell", "at", "answer"),
+    [("bash", "2", f"plain,{CHANGE}"), ("zsh", "2", f"plain\n{CHANGE}\n_"), ("fish", "002", f"plain,{CHANGE}")],
+)
+def test_each_shell_gets_a_script_and_its_answers(scratch: Scratch, shell: str, at: str, answer: str) -> None:
+    script = scratch.spool(env={"_SPOOL_COMPLETE": f"{shell}_source"})
+    assert (script.returncode, f"_SPOOL_COMPLETE={shell}_complete" in script.stdout) == (0, True)
+    words = {"_SPOOL_COMPLETE": f"{shell}_complete", "COMP_WORDS": "spool run 002", "COMP_CWORD": at}
+    assert scratch.spool(env=words).stdout.strip() == answer
+
+
 def test_a_start_of_a_name_that_two_attempts_share_is_ambiguous(scratch: Scratch) -> None:
     failed = [{"write": "idea.txt"}, {"promise": "FAILED: tired"}]
     scratch.script(failed, failed, [{"tick": 2}, COMPLETE])
@@ -121,3 +133,8 @@ def test_no_row_of_a_table_wraps_at_60_columns(scratch: Scratch, words: list[str
     first = next(at for at, line in enumerate(lines) if line.startswith(("#  ", "ID  ", "name  ", "setting  ")))
     rows = takewhile(bool, (line.rstrip() for line in lines[first:]))
     assert max(map(len, rows)) <= 60, screen
+
+
+def test_under_help_is_nothing_but_help(scratch: Scratch) -> None:
+    for words in ("report", "land", "new", "verify", "run", "ralph", "tui"):
+        assert section(help_of(scratch, words), "Help").strip() == "-h, --help  Show this message and exit.", words

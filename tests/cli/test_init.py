@@ -54,6 +54,26 @@ def test_a_second_time_changes_nothing(empty: Scratch) -> None:
     assert "stays as it is" in again.stdout
 
 
+def test_git_init_does_not_withdraw_the_trust(empty: Scratch) -> None:
+    (empty.root / ".git").rename(empty.root.with_name("away"))
+    done = empty.spool("init")
+    assert done.returncode == 0 and "  git init  " in done.stdout, done.stdout
+    empty.git("init", "--quiet")
+    assert all(one["trusted"] for one in json.loads(empty.spool("trust", "--json").stdout)["asked"])
+
+
+def test_a_second_time_names_tests_that_no_check_runs(empty: Scratch) -> None:
+    makefile = (empty.root / "Makefile").read_text()
+    (empty.root / "Makefile").unlink()
+    assert "No check" not in empty.spool("init").stdout
+    (empty.root / "Makefile").write_text(makefile)
+    again = empty.spool("init")
+    assert '[[gates]] with run = "make test"' in again.stdout, again.stdout
+    path = empty.root / ".spool/config.toml"
+    path.write_text(path.read_text() + '[[gates]]\nname = "tests"\nrun = "make test"\n')
+    assert "No check" not in empty.spool("init").stdout
+
+
 def test_settings_of_somebody_else_are_not_trusted(empty: Scratch) -> None:
     (empty.root / ".spool").mkdir()
     (empty.root / ".spool/config.toml").write_text("allow_all = true\n")
@@ -138,6 +158,20 @@ def test_a_question_that_is_not_answered_writes_nothing(empty: Scratch) -> None:
         shown.spool("init")
         shown.until_shown("Which agent?")
         shown.keys("C-c")
+        shown.until(lambda: shown.text().rstrip().endswith("#"))  # until then, the question reads the keys
         shown.type("echo", "left with", "$?")
         shown.until_shown("left with")
     assert not (empty.root / ".spool").exists()
+
+
+def test_tests_of_unittest_are_run_by_unittest(empty: Scratch) -> None:
+    (empty.root / "Makefile").unlink()
+    (empty.root / "tests").mkdir()
+    case = "import unittest\n\n\nclass Shop(unittest.TestCase):\n    def test_total(self):\n        assert True\n"
+    (empty.root / "shop.py").write_text("")
+    (empty.root / "tests/test_shop.py").write_text(case)
+    empty.git("add", "--all")
+    empty.git("commit", "--quiet", "--message", "a shop")
+    empty.spool("init")
+    assert settings(empty)["gates"][1] == {"name": "tests", "run": "python3 -m unittest discover -v -s tests"}  # type: ignore[index]
+    assert "1 test passes" in empty.spool("verify").stdout

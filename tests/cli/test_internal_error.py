@@ -23,6 +23,12 @@ def judge(self, *args, **kwargs):
     raise ZeroDivisionError("a bug")
 PromptPlan.judge = judge
 """
+IN_A_CHECKPOINT = """
+from spool.host.git.checkpoints.checkpoints import Checkpoints
+async def fail(self):
+    raise ZeroDivisionError("a bug")
+Checkpoints.current = fail
+"""
 OUTSIDE = """
 from spool.app import loops
 def running():
@@ -57,7 +63,14 @@ def test_a_bug_in_a_run_ends_it_as_stuck(scratch: Scratch) -> None:
     assert "Traceback" not in done.stdout + done.stderr
     assert "spool: internal error: ZeroDivisionError: a bug" in done.stderr
     report = crash_file(done.stderr)
-    for part in ("Traceback", "ZeroDivisionError: a bug", "spool 0", "Python 3", '"type":"IterationStarted"'):
+    for part in (
+        "Traceback",
+        "in judge",
+        "ZeroDivisionError: a bug",
+        "spool 0",
+        "Python 3",
+        '"type":"IterationStarted"',
+    ):
         assert part in report
     state = scratch.load_state()
     assert (state["status"], state["phase"]) == ("stuck", "ended")
@@ -102,6 +115,13 @@ def test_debug_shows_the_traceback(scratch: Scratch, words: list[str]) -> None:
     assert "Traceback (most recent call last)" in done.stderr
 
 
+def test_a_crash_file_says_where_a_bug_in_a_checkpoint_is(scratch: Scratch) -> None:
+    scratch.script([{"say": "Hello"}])
+    done = run(scratch, IN_A_CHECKPOINT, "run", CHANGE, "--harness", "scripted", "--no-stream")
+    assert done.returncode == 1
+    assert "in fail" in crash_file(done.stderr)
+
+
 NOBODY = """
 import pwd
 def unknown(uid):
@@ -113,6 +133,12 @@ from spool.app import loops
 def running():
     raise MemoryError
 loops.running = running
+"""
+NO_THREADS = """
+import threading
+def refuse(*_, **__):
+    raise RuntimeError("can't start new thread")
+threading._start_new_thread = refuse
 """
 
 
@@ -131,9 +157,26 @@ def test_too_little_memory_is_a_line(scratch: Scratch) -> None:
     assert (done.returncode, done.stderr) == (1, "spool: not enough memory\n  see: ulimit -v\n")
 
 
+@pytest.mark.parametrize("words", [["ralph", "Go", "--change", CHANGE], ["run", CHANGE]])
+def test_too_little_memory_for_a_thread_is_a_line(scratch: Scratch, words: list[str]) -> None:
+    scratch.script([{"say": "Hello"}])
+    done = run(scratch, NO_THREADS, *words, "--harness", "scripted", "--no-stream")
+    assert done.returncode == 1
+    assert done.stderr.endswith("spool: not enough memory\n  see: ulimit -v\n")
+    assert not [*scratch.root.rglob("crash-*")]
+
+
 @pytest.mark.parametrize("pattern", ["/etc/passwd", "../secret*", "a/../../b", "~/x"])
 def test_a_file_outside_the_repository_is_not_copied_into_a_worktree(scratch: Scratch, pattern: str) -> None:
     (scratch.root / ".spool" / "config.toml").write_text(f'worktree_copy = ["{pattern}"]\n')
     done = scratch.spool("config")
     assert done.returncode == 2
     assert "worktree_copy must stay inside the repository" in done.stderr
+
+
+@pytest.mark.parametrize("pattern", ["", " "])
+def test_an_empty_pattern_is_refused(scratch: Scratch, pattern: str) -> None:
+    (scratch.root / ".spool" / "config.toml").write_text(f'worktree_copy = ["{pattern}"]\n')
+    done = scratch.spool("config")
+    assert done.returncode == 2
+    assert "worktree_copy cannot hold an empty pattern" in done.stderr

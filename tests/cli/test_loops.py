@@ -59,7 +59,7 @@ def test_ps_lists_a_loop_while_it_runs_and_with_all_afterwards(loops: Scratch) -
     assert (row["status"], row["run_iteration"], row["max_iterations"]) == ("running", 1, 7)
     assert "1/7" in loops.spool("ps").stdout
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     assert ps(loops) == []
     (row,) = ps(loops, "--all")
     assert (row["status"], row["reason"]) == ("stopped", "stopped by SIGTERM")
@@ -148,6 +148,12 @@ def test_attach_shows_the_run_from_its_start_and_returns_its_exit_code(loops: Sc
     assert "done: the agent kept its promise" in done.stdout
 
 
+def test_attach_without_an_id_needs_a_running_loop_and_a_terminal(loops: Scratch) -> None:
+    done = loops.spool("attach")
+    assert (done.returncode, "no loop is running here" in done.stderr) == (2, True)
+    assert "--json takes one loop" in loops.spool("attach", "--json").stderr
+
+
 def test_leaving_attach_leaves_the_loop(loops: Scratch) -> None:
     loops.script(WORKING)
     detach(loops)
@@ -155,7 +161,7 @@ def test_leaving_attach_leaves_the_loop(loops: Scratch) -> None:
     assert watching.stdout is not None
     watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    _, said = watching.communicate(timeout=20)
+    _, said = watching.communicate(timeout=120)
     assert b"is still running" in said
     assert len(ps(loops)) == 1
 

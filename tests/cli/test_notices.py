@@ -46,13 +46,16 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def server(*codes: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Answer requests with these codes, the last one for good."""
+    """Answer requests with these codes, the last one for good; 0 is an answer that is not HTTP."""
     got: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(codes[min(len(got), len(codes)) - 1])
+            if not (code := codes[min(len(got), len(codes)) - 1]):
+                self.wfile.write(b"this is not HTTP\r\n\r\n")
+                return
+            self.send_response(code)
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
             self.end_headers()
 
@@ -118,7 +121,7 @@ def test_a_webhook_that_never_answers_holds_up_no_loop(scratch: Scratch) -> None
 
 @pytest.mark.parametrize(
     ("codes", "arrives", "tries"),
-    [((503, 429, 200), True, 3), ((404,), False, 1), ((302,), False, 1), ((500,), False, 6)],
+    [((503, 429, 200), True, 3), ((0, 200), True, 2), ((404,), False, 1), ((302,), False, 1), ((500,), False, 6)],
 )
 def test_a_webhook_is_tried_again_only_if_that_may_help(codes: tuple[int, ...], arrives: bool, tries: int) -> None:
     with server(*codes) as (url, got):

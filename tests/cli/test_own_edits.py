@@ -90,7 +90,7 @@ def test_ralph_continues_with_its_own_work_and_refuses_a_persons(scratch: Scratc
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=30)
+    process.wait(timeout=120)
     (scratch.root / "mine.txt").write_text("mine\n")
     refused = scratch.spool(*words)
     assert (refused.returncode, "half.txt, mine.txt" in refused.stderr) == (2, True)

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,47 @@ def test_the_runners_outlive_the_command_and_the_same_command_watches_them(batch
     assert batch.order() == ["start a", "end a", "start b", "end b"]
 
 
+@pytest.mark.parametrize("kind", ["worktree", "clone"])
+def test_two_equal_commands_at_once_share_the_loops(batch: Batch, kind: str) -> None:
+    batch.write("a", "b")
+    batch.plan(a={"wait_for": ["go"]}, b={"wait_for": ["go"]})
+    words = ("a", "b", "--parallel", "2", "--in", kind)
+    both = [batch.start(*words, stdout=subprocess.PIPE, start_new_session=True) for _ in range(2)]
+    for one in both:
+        assert one.stdout is not None
+        seen = b""
+        while not (b"a  iteration 1" in seen and b"b  iteration 1" in seen):
+            read = os.read(one.stdout.fileno(), 1 << 16)
+            assert read, seen
+            seen += read
+    (batch.scratch.home / "go").touch()
+    said = [one.communicate(timeout=60)[0].decode() for one in both]
+    assert [one.returncode for one in both] == [0, 0], said
+    assert sorted(batch.order()) == ["end a", "end b", "start a", "start b"]
+
+
+def test_a_run_that_another_command_started_first_is_watched(batch: Batch) -> None:
+    """As if the other command had begun between the look at the state and the start of the runner."""
+    batch.write("a")
+    batch.plan(a={"wait_for": ["go"]})
+    first = batch.start("a", "--parallel", "1", start_new_session=True)
+    wait_for(lambda: (batch.scratch.home / "order").exists())
+    blind = "from spool.app.batch import Batch; Batch._found = lambda *_: None; from spool.__main__ import main; main()"
+    words = ("run", "a", "--parallel", "1", "--harness", "opencode", "--max-retries", "0")
+    second = subprocess.Popen(
+        [sys.executable, "-c", blind, *words], cwd=batch.scratch.root, env=batch.scratch.env, stdout=subprocess.PIPE
+    )
+    assert second.stdout is not None
+    seen = b""
+    while b"iteration 1" not in seen:
+        read = os.read(second.stdout.fileno(), 1 << 16)
+        assert read, seen
+        seen += read
+    (batch.scratch.home / "go").touch()
+    assert (second.wait(60), first.wait(60)) == (0, 0)
+    assert batch.order() == ["start a", "end a"]
+
+
 def test_a_reader_that_goes_away_holds_up_nothing(batch: Batch) -> None:
     batch.write("a", "b")
     process = batch.start("a", "b", "--json", stdout=subprocess.PIPE)
@@ -343,11 +385,14 @@ def test_one_screen_for_all(batch: Batch) -> None:
         at.until(lambda: len(re.findall(r"(?m)^[ab] +iteration 1 of story 1/1", at.text())) == 2)
         assert re.search(r"(?m)^change +now", at.text())
         assert re.search(r"(?m)^c +waiting", at.text())
+        head, *rows = re.findall(r"(?m)^(?:change +now|[ab] +iteration 1 of|c +waiting)", at.text())[-4:]
+        assert {row.index(re.split(" +", row)[1]) for row in rows} == {head.index("now")}  # one below the other
         (batch.scratch.home / "go").touch()
         at.until(lambda: re.search(r"(?m)^a +done", at.text()))
         at.until(lambda: re.search(r"(?m)^c +done", at.text()))
         at.keys("C-c")
         at.until(lambda: re.search(r"(?m)^b +stopped +change/b", at.text()))
+        at.until(lambda: "Continue with:\n" in at.text() and "spool land" in at.text())
         at.until(lambda: at.flag("cursor_flag") == "1")
         assert not re.search(r"(?m)^change +now", at.text())
 

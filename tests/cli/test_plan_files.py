@@ -37,7 +37,7 @@ def plan(scratch: Scratch, text: str, path: str = "PLAN.md") -> Path:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
@@ -46,6 +46,59 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def events(scratch: Scratch, *words: str) -> list[dict[str, object]]:
     done = scratch.spool(*words, "--harness", "scripted", "--json")
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_mistyped_plan_is_suggested(empty: Scratch) -> None:
+    plan(empty, BOXED, "docs/Login Plan.md")
+    done = empty.spool("run", "docs/login-plan.md")
+    assert done.returncode == 2
+    assert done.stderr == "spool: no such plan file: docs/login-plan.md\n  did you mean: docs/Login Plan.md?\n"
+    assert "its path is relative to" in empty.spool("run", "nowhere/x.md").stderr
+
+
+def test_without_a_change_or_a_plan_the_ways_to_one_are_named(empty: Scratch) -> None:
+    for words in (("run",), ("run", "PLAN.txt"), ("list",)):
+        done = empty.spool(*words)
+        assert done.returncode == 2
+        assert "spool new" in done.stderr and "spool run PLAN.md" in done.stderr
+
+
+def test_the_same_command_on_a_finished_plan_keeps_what_was_proved(empty: Scratch) -> None:
+    plan(empty, PLAIN)
+    empty.script([{"write": "form.txt", "text": "x"}, COMPLETE], [{"write": "session.txt", "text": "x"}, COMPLETE])
+    words = ("run", "PLAN.md", "--harness", "scripted", "--verify", "test -e form.txt")
+    first = empty.spool(*words)
+    assert first.returncode == 0, first.stdout + first.stderr
+    said = [line for line in first.stdout.splitlines() if line.startswith("--- unbroken: ")]
+    for _ in range(2):
+        again = empty.spool(*words)
+        assert again.returncode == 0, again.stdout + again.stderr
+        assert said and said[0] in again.stdout.splitlines(), again.stdout
+    (empty.root / "form.txt").unlink()
+    red = empty.spool(*words)
+    assert red.returncode == 4, red.stdout
+    assert "no box is open, but a check is red: `test -e form.txt`" in red.stdout
+
+
+def test_a_test_that_a_later_story_names_does_not_hold_up_an_earlier_one(empty: Scratch) -> None:
+    plan(empty, "# Text\n\n## Slugs\n\n- write `slugged`\n\n## Ends\n\n- write `shortened`\n")
+    (empty.root / "check.sh").write_text(
+        "echo TAP version 13\necho 1..2\nred=0\n"
+        "test -e slugged && echo ok 1 - slugged || { echo not ok 1 - slugged; red=1; }\n"
+        "test -e shortened && echo ok 2 - shortened || { echo not ok 2 - shortened; red=1; }\n"
+        "exit $red\n"
+    )
+    empty.git("add", "--all")
+    empty.git("commit", "--quiet", "--message", "tests")
+    made = {name: [{"write": name, "text": "x"}, COMPLETE] for name in ("other", "slugged", "shortened")}
+    empty.script(made["other"], made["slugged"], made["shortened"])
+    done = empty.spool("run", "PLAN.md", "--harness", "scripted", "--verify", "sh check.sh")
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused = [
+        line.strip() for line in done.stdout.splitlines() if line.endswith(" still fails, and the change names it")
+    ]
+    assert "slugged still fails, and the change names it" in refused
+    assert not any(line.startswith("shortened") for line in refused)
 
 
 def test_run_ticks_the_boxes_of_a_plan_story_by_story(empty: Scratch) -> None:

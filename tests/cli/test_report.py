@@ -54,7 +54,11 @@ def test_the_page_says_what_happened_on_a_failed_night(night: Scratch) -> None:
     page = done.stdout
     assert "! stuck: the limit of 1 retry is reached, the last attempt: no promise" in page
     assert "2 proved · 1 failed · 1 not started" in page
-    assert re.search(r"✓ 1 Add +proved +1 try", page)
+    rows = [line for line in page.splitlines() if line.startswith(("✓", " " * 12))]
+    head, row = rows[0], rows[1]
+    for name, figure in {"tries": "1", "tokens": "9.2k", "cost": "$0.21"}.items():  # each ends under its heading
+        assert row[: head.index(name) + len(name)].endswith(f" {figure}")
+    assert re.search(r"✓ 1 Add +proved +1 ", row)
     assert "test_add.Calc.test_add fails without the change" in page
     assert "iteration 2: refused, test_subtract.Calc.test_subtract fails" in page
     assert "iteration 5: failed, nobody says what a division by zero returns" in page
@@ -145,7 +149,7 @@ def test_a_loop_without_stories_is_reported_as_a_whole(scratch: Scratch, tmp_pat
     scratch.script([{"write": "a.txt", "text": "<i>\n"}, {"promise": "COMPLETE"}])
     assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
     page = scratch.spool("report").stdout
-    assert re.search(r"~ The whole change +agent's word +1 iteration", page)
+    assert re.search(r" +verdict +iterations +agent\n~ The whole change +agent's word +1 ", page)
     assert "Land with:" in page
     file = tmp_path / "whole.html"
     scratch.spool("report", "--html", str(file))
@@ -170,3 +174,17 @@ def test_a_running_loop_is_reported_as_running(scratch: Scratch, tmp_path: Path)
     finally:
         gate.touch()
         runner.wait(60)
+
+
+@pytest.mark.parametrize("field", ["tree", "commit"])
+def test_a_forged_journal_gives_git_no_options(scratch: Scratch, tmp_path: Path, field: str) -> None:
+    scratch.script([{"write": "a.txt", "text": "a\n"}, {"tick": 9}, {"promise": "COMPLETE"}])
+    scratch.run("--commit-stories")
+    written = tmp_path / "written"
+    journal = scratch.run_state / "journal.jsonl"
+    forged = re.sub(rf'("{field}":")[0-9a-f]+', rf"\g<1>--output={written}", journal.read_text())
+    if field == "tree":
+        forged = re.sub(r'"commits?":("[0-9a-f]+"|\[[^]]*\])', '"commit":null', forged)
+    journal.write_text(forged)
+    assert scratch.spool("report", "--html", str(tmp_path / "night.html")).returncode == 0
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("written")]

@@ -23,7 +23,7 @@ def stories(scratch: Scratch) -> Scratch:
     return scratch
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -59,7 +59,7 @@ def stopped_in_story_one(stories: Scratch) -> None:
     log = stories.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=120) == 130
     assert (stories.root / "half.txt").exists()
 
 

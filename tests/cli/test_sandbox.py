@@ -122,3 +122,58 @@ def test_a_file_that_the_agent_names_as_ignore_rules_is_not_read(scratch: Scratc
     kept = Path(workspace(scratch)["path"]).parent
     found = [path for path in kept.rglob("*") if path.is_file() and b"a-private-key" in path.read_bytes()]
     assert found == []
+
+
+def test_an_agent_cannot_rewrite_its_prompt(scratch: Scratch) -> None:
+    scratch.agent(
+        """
+import os, sys
+sys.stdin.read()
+try:
+    os.write(os.open("/proc/self/fd/0", os.O_RDWR), b"forged")
+except OSError as error:
+    print("in vain:", error.strerror)
+print("<promise>FAILED: enough</promise>")
+"""
+    )
+    done = scratch.spool("run", CHANGE, "--sandbox", "--harness", "opencode", "--max-retries", "0", timeout=180)
+    assert "in vain:" in done.stdout, done.stdout + done.stderr
+    assert "forged" not in (scratch.run_state / "logs" / "0001.prompt.md").read_text()
+
+
+def test_a_link_in_place_of_the_state_does_not_reach_the_branch(scratch: Scratch) -> None:
+    commit = "git -c user.name=a -c user.email=a@example.com commit -qm link"
+    scratch.script(
+        [shell(f"rm -rf .spool/.state; ln -s /etc .spool/.state; git add -f .spool/.state && {commit}"), *DONE]
+    )
+    done = sandboxed(scratch)
+    assert done.returncode == 5, done.stderr + done.stdout
+    assert "Spool's own state" in done.stdout + done.stderr
+    assert scratch.git("branch", "--list", BRANCH) == ""
+
+
+def set_up_by(scratch: Scratch, command: str) -> None:
+    settings = scratch.home / ".config" / "spool" / "config.toml"
+    settings.write_text(f"worktree_setup = {json.dumps(command)}\n{settings.read_text()}")
+
+
+def test_the_setup_command_is_fenced_in_because_agents_may_have_written_what_it_runs(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    set_up_by(scratch, "sh setup.sh")
+    planted = scratch.home / "planted"
+    (scratch.root / "setup.sh").write_text(f"touch '{planted}'; echo \"$HOME\" > ready.txt\n")
+    scratch.git("add", "--all")
+    scratch.git("commit", "--quiet", "--message", "as an agent could have left it")
+    done = sandboxed(scratch)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert not planted.exists()
+    top = Path(workspace(scratch)["path"])
+    assert (top / "ready.txt").read_text().strip() == str(top.parent / "private" / "home")
+
+
+def test_a_setup_command_that_fails_inside_is_named(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    set_up_by(scratch, "echo no such module >&2; exit 3")
+    done = sandboxed(scratch)
+    assert done.returncode == 1, done.stdout
+    assert "the setup command exited with code 3 in the sandbox: no such module" in done.stderr

@@ -89,3 +89,9 @@ def test_a_mistyped_command_is_suggested(scratch: Scratch) -> None:
     done = scratch.spool("rlaph")
     assert (done.returncode, done.stderr) == (2, "spool: no such command: 'rlaph'\n  did you mean: ralph?\n")
     assert "No such command 'xyzzy'" in scratch.spool("xyzzy").stderr
+
+
+def test_a_plan_without_a_command_names_run(scratch: Scratch) -> None:
+    done = scratch.spool("My Plan.md")
+    assert done.returncode == 2
+    assert done.stderr == "spool: no such command: 'My Plan.md'\n  to run a plan: spool run 'My Plan.md'\n"

@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from spool.app.telemetry import is_wanted
 from spool.app.telemetry.conventions import provider_of, usage_attributes
+from spool.domain.events import IterationEnded
+from spool.domain.loop import Door
+from spool.domain.settings import Settings
+from spool.domain.spec import LoopSpec
 from spool.domain.stream import Usage
 from tests.night import run_night, set_up_night
 from tests.support import Scratch, make_scratch
+from tests.tui.scene import half_way
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -249,3 +255,29 @@ def test_tokens_read_from_a_cache_are_input_tokens_too() -> None:
         "gen_ai.usage.output_tokens": 1,
         "gen_ai.usage.cache_read.input_tokens": 90,
     }
+
+
+def test_an_iteration_names_its_agent_provider_model_and_conversation() -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from spool.app.telemetry.spans import Spans
+
+    kept, tracing = InMemorySpanExporter(), TracerProvider()
+    tracing.add_span_processor(SimpleSpanProcessor(kept))
+    settings = Settings(harness="claude", model="sonnet")
+    spec = LoopSpec(run_id="r", door=Door.RUN, change="add-auth", root="/srv/shop", settings=settings)
+    spans = Spans(tracing.get_tracer("test"), spec, None, content=False)
+    for event in half_way():
+        if isinstance(event, IterationEnded):
+            event = msgspec.structs.replace(event, record=msgspec.structs.replace(event.record, session="s-17"))
+        spans.see(event)
+    agent = next(span for span in kept.get_finished_spans() if span.name == "invoke_agent claude")
+    assert agent.attributes is not None
+    assert {name: agent.attributes[f"gen_ai.{name}"] for name in ("agent.name", "provider.name", "request.model")} == {
+        "agent.name": "claude",
+        "provider.name": "anthropic",
+        "request.model": "sonnet",
+    }
+    assert agent.attributes["gen_ai.conversation.id"] == "s-17"

@@ -22,7 +22,7 @@ HARMLESS = {
     "agent_memory",
     "isolate_processes",
     "model", "min_iterations", "max_iterations", "completion_promise", "resume_agent", "fail_fast", "stream",
-    "max_retries", "on_resume", "large_file_mb", "iteration_timeout", "idle_timeout", "command_timeout",
+    "max_retries", "max_repairs", "on_resume", "large_file_mb", "iteration_timeout", "idle_timeout", "command_timeout",
     "error_threshold", "error_pause", "rate_limit_pause", "promise_grace", "output_limit_mb", "fullscreen", "keep_open",
     "stall_iterations", "max_tokens", "max_cost_usd", "done_command_timeout", "require", "max_duration",
 }  # fmt: skip

@@ -235,6 +235,17 @@ def test_nothing_that_is_on_no_branch_is_removed_without_asking(scratch: Scratch
     assert not top.exists()
 
 
+def test_a_clone_with_any_number_of_refs_is_removed_at_once(scratch: Scratch) -> None:
+    scratch.script(DONE)
+    assert scratch.run("--in", "clone").returncode == 0
+    top = Path(workspace(scratch)["path"])
+    tip = scratch.git("rev-parse", BRANCH).strip()
+    (top / ".git" / "packed-refs").write_text("".join(f"{tip} refs/heads/r{number}\n" for number in range(30_000)))
+    done = scratch.spool("workspace", "remove", CHANGE, timeout=120)  # a git command for each would take minutes
+    assert done.returncode == 0, done.stderr
+    assert not top.exists()
+
+
 def test_removing_a_clone_fetches_what_a_killed_run_left_in_it(scratch: Scratch) -> None:
     scratch.script(DONE)
     assert scratch.run("--in", "clone").returncode == 0

@@ -13,8 +13,8 @@ import msgspec
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
 from spool.domain.promise import DEFAULT_PROMISE, PromiseReading
 from spool.domain.promise.reader import PromiseReader
-from spool.engine.iteration import Transcript
 from spool.engine.ports import Harness
+from spool.engine.transcript import Transcript
 from spool.harness.registry import find
 
 FOLDER = Path(__file__).parent / "promises"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,12 @@ from tests.faults.machine import (
 from tests.faults.test_supervisor import FAMILY
 from tests.support import CHANGE, Scratch
 
+_MAKES_GROUP = """
+from spool.host.agents.control_group import make_group
+group = make_group()
+group.remove()
+print("made")
+"""
 ISOLATED = {"SPOOL_ISOLATE_PROCESSES": "true"}
 
 
@@ -83,6 +90,22 @@ def test_the_next_run_ends_what_is_left_when_the_guard_dies_too(scratch: Scratch
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
     nobody_left(scratch, 30)
+
+
+@pytest.mark.usefixtures("groups_allowed")
+def test_a_run_in_another_pid_namespace_leaves_the_agents_of_this_one_alone(scratch: Scratch) -> None:
+    """There, no pid of here is seen: every run of here looks gone."""
+    fake_agent(scratch, FAMILY)
+    elsewhere = [need("unshare"), "--pid", "--fork", "--mount-proc", sys.executable, "-c", _MAKES_GROUP]
+    with running(scratch, "Work"):
+        told(scratch, "ready")
+        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        family = set(agents(scratch))
+        done = subprocess.run(elsewhere, capture_output=True, text=True, timeout=60, check=False)
+        if "not permitted" in done.stderr:
+            pytest.skip(done.stderr)
+        assert done.stdout == "made\n", done.stderr
+        assert all(runs(pid) for pid in family)
 
 
 def test_without_a_control_group_the_agent_itself_is_gone(scratch: Scratch) -> None:
@@ -164,7 +187,7 @@ def test_a_run_that_ends_leaves_no_group_and_no_guard(scratch: Scratch) -> None:
     wait_until(lambda: not marked(scratch), "the guard to leave")
     own = next(line for line in (scratch.home / "group").read_text().splitlines() if line.startswith("0::"))
     name = Path(own).name
-    assert name.startswith("spool-")
+    assert name.startswith("spool.")
     group = make_group()
     assert group is not None
     assert not (group.path.parent / name).exists()

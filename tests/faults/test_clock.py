@@ -11,7 +11,7 @@ from datetime import datetime
 import pytest
 
 from spool.domain.outcome import StopCause
-from spool.engine.iteration import TICK_S, Patience, Watch
+from spool.engine.watch import TICK_S, Patience, Watch
 from spool.testing.doubles import ManualClock
 from tests.faults import invariants
 from tests.faults.machine import (

@@ -212,3 +212,19 @@ def test_a_single_file_that_an_agent_deletes_comes_back_with_all_it_held(used: S
     assert done.returncode == 0, done.stderr
     assert [record["iteration"] for record in used.history()] == [1, 2, 3, 4, 5]
     invariants.complete(used)
+
+
+@pytest.mark.parametrize("field", ["base", "left"])
+def test_a_forged_state_gives_git_no_options(scratch: Scratch, tmp_path: Path, field: str) -> None:
+    """An agent can write the state, and `git diff-tree --output=FILE` writes a file."""
+    written = tmp_path / "written"
+    scratch.script(*([[{"write": "work.txt", "text": "work"}]] * 3))
+    words = ("Work", "--harness", "scripted", "--verify", "true", "--max-iterations", "1")
+    assert scratch.ralph(*words).returncode == 3
+    state = json.loads((scratch.state / "state.json").read_text())
+    assert state["memory"][field], "the run has left none, or the test shows nothing"
+    state["memory"][field] = f"--output={written}"
+    (scratch.state / "state.json").write_text(json.dumps(state))
+    (scratch.root / "own.txt").write_text("a person's file")
+    scratch.ralph(*words)
+    assert not written.exists()

@@ -18,6 +18,7 @@ from spool.cli.wt.main import wt_loop
 from spool.domain.change import ChangeInfo
 from spool.views.say import json_text
 from tests.support import CHANGE, PROPOSAL, Scratch, Steps, make_scratch
+from tests.web.support import serving
 from tests.worktrees import Fleet, wait_for
 
 pytestmark = pytest.mark.xdist_group("foreign text")  # one repository for all
@@ -53,7 +54,12 @@ def calls(command: click.Command, values: dict[str, list[str]], otherwise: str) 
     yield from (word for word in shown if "--status" in word and "--status" in options)
 
 
-TREES = [("spool", words, found) for words, found in commands(spool)]
+TREES = [
+    ("spool", words, found)
+    for words, found in commands(spool)
+    if words not in (("web",), ("fleet", "up"), ("fleet", "worker"))
+]
+"""Without those that do not end by themselves; `spool web` has a test of its own."""
 TREES += [("wt-loop", words, found) for words, found in commands(wt_loop)]
 
 
@@ -166,8 +172,23 @@ def test_nothing_prints_but_one_module() -> None:
     printing = re.compile(r"\bclick\.s?echo|(?<![\w.])print\(|sys\.std(?:out|err)\.(?:buffer\.)?write")
     found = {
         str(path.relative_to(source))
-        for package in ("cli", "views", "app", "tui")
+        for package in ("cli", "views", "app", "tui", "web")
         for path in (source / package).rglob("*.py")
         if printing.search(path.read_text())
     }
-    assert found == {"views/say.py", "views/lines.py", "cli/edge.py", "app/observers.py"}
+    assert found == {"views/say.py", "views/lines.py", "cli/edge.py", "app/observers.py", "app/fleet/child.py"}
+
+
+def test_the_page_shows_no_control_and_prints_none(hostile: Scratch, tmp_path: Path) -> None:
+    pytest.importorskip("starlette")
+    with (tmp_path / "err").open("w") as err, serving(hostile, err=err) as server:
+        listed = server.get().text
+        loops = set(re.findall(rf'href="{server.base}(loop/[0-9a-f]+)"', listed))
+        assert loops
+        pages = [listed] + [server.get(f"{loop}{part}").text for loop in loops for part in ("", "/log", "/story?id=1")]
+        server.process.terminate()
+        assert server.process.stdout is not None
+        printed = server.process.stdout.read()
+    for text in (*pages, printed, (tmp_path / "err").read_text()):
+        assert not ACTIVE.search(text)
+    assert "x]52" not in "".join(pages)

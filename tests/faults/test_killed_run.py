@@ -111,21 +111,30 @@ def steps_of(base: Path) -> int:
     scratch = prepared(base)
     assert run(scratch, 0) == 0
     check(scratch)
+    return steps_taken(scratch)
+
+
+def steps_taken(scratch: Scratch) -> int:
+    """Return the steps of a run that ended by itself."""
     return int(Path(scratch.env["ARMED"] + ".steps").read_text())
 
 
-def killed_at(base: Path, step: int) -> None:
+def killed_at(base: Path, step: int) -> bool:
+    """Kill a run before a step and continue it; return False if it ended before: a busy machine takes other steps."""
     scratch = prepared(base)
-    assert run(scratch, step) == -9, f"step {step}"
+    killed = run(scratch, step)
+    assert killed == -9 or steps_taken(scratch) < step, f"step {step}"
     assert run(scratch, 0) == 0, f"step {step}"
     try:
         check(scratch)
     except AssertionError as error:
         raise AssertionError(f"killed before step {step}") from error
+    return killed == -9
 
 
 def test_a_run_killed_at_any_step_continues_exactly_where_it_was(tmp_path: Path) -> None:
     steps = steps_of(tmp_path / "dry")
     assert steps > 20
-    for step in range(1, steps + 1, max(1, steps // trials(steps, least=8))):
-        killed_at(tmp_path / str(step), step)
+    chosen = range(1, steps + 1, max(1, steps // trials(steps, least=8)))
+    killed = [killed_at(tmp_path / str(step), step) for step in chosen]
+    assert sum(killed) >= 0.9 * len(killed)

@@ -117,7 +117,7 @@ def test_a_supervisor_that_is_stopped_between_iterations_wakes_up_for_the_next(s
         f'while [ ! -e {scratch.home}/go ]; do sleep 0.02; done; fi\nexec {real_git} "$@"\n'
     )
     git.chmod(0o755)
-    fake_agent(scratch, "tell('first')\nsay('' if iteration == 1 else PROMISE)")
+    fake_agent(scratch, "open('made', 'w').close()\ntell('first')\nsay('' if iteration == 1 else PROMISE)")
     with running(scratch, "Work") as runner:
         told(scratch, "between")
         supervisor = supervisor_of(runner.pid)

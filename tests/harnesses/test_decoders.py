@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
 from spool.domain.promise.reader import PromiseReader
 from spool.domain.stream import Denied, Done, ErrorKind, StreamEvent
-from spool.engine.iteration import Transcript
+from spool.engine.transcript import Transcript
 from spool.harness import registry
 from spool.harness.lines import JsonShrinker
 

@@ -225,7 +225,7 @@ def test_the_agent_may_keep_its_conversation(rig: Rig) -> None:
     assert rig.model.asked[-1].iterations == (1, 2)
 
 
-def _until(true: object, seconds: float = 60) -> None:
+def _until(true: object, seconds: float = 120) -> None:
     assert callable(true)
     end = time.monotonic() + seconds
     while not true():

@@ -11,7 +11,8 @@ from spool.domain.outcome import StopCause
 from spool.domain.prices import Price
 from spool.domain.promise.reader import PromiseReader
 from spool.domain.stream import Done, StreamEvent, Usage, UsageSoFar
-from spool.engine.iteration import BudgetWatch, Transcript
+from spool.engine.transcript import Transcript
+from spool.engine.watch import BudgetWatch
 from spool.harness import registry
 from tests.harnesses.test_decoders import RECORDINGS, Recording, decode
 

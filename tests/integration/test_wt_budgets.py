@@ -42,6 +42,23 @@ def test_an_agent_is_ended_in_the_middle(tree: Worktree, flags: tuple[str, str],
     assert (tree.path / "a.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("max_cost_usd = 0.2", "the budget of $0.20 is used up"),
+        ("max_tokens = 50", "the budget of 50 tokens is used up"),
+        ('max_duration = "2s"', "the time limit of 2 s is reached"),
+    ],
+)
+def test_the_settings_hold(tree: Worktree, setting: str, reason: str) -> None:
+    tree.script(ENDLESS)
+    own = tree.fleet.scratch.home / ".config" / "spool" / "config.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(f"{setting}\n")
+    state = tree.run(seconds=120)
+    assert (state["status"], state["reason"]) == ("stuck", reason)
+
+
 def test_resume_continues_with_a_higher_budget(tree: Worktree) -> None:
     tree.script(ENDLESS, [{"tick": 9}])
     tree.run("--max-cost", "0.2")

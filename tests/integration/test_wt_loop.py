@@ -58,6 +58,25 @@ def test_a_command_decides(tree: Worktree) -> None:
     assert state["iterations"][0]["done_reason"] == "'test -e a.txt && test -e b.txt' exited with code 1"
 
 
+def test_a_command_that_the_agent_rewrote_decides_nothing(tree: Worktree) -> None:
+    (tree.path / "check.sh").write_text("test -e made.txt\n")
+    tree.git("add", "check.sh")
+    tree.git("commit", "--quiet", "--message", "a check")
+    tree.script([{"write": "check.sh", "text": "exit 0"}], [{"write": "made.txt", "text": "x"}])
+    state = tree.run("--done-command", "sh check.sh", "--max", "2", seconds=120)
+    assert "passes only with the edited check.sh" in state["iterations"][0]["done_reason"]
+    assert (state["status"], state["current_iteration"]) == ("done", 2)
+
+
+def test_other_checks_run_once_the_command_is_green(tree: Worktree) -> None:
+    ran = tree.fleet.scratch.home / "ran"
+    tree.script([{"write": "a.txt", "text": "x"}], [{"write": "b.txt", "text": "x"}])
+    verify = ("--verify", f"echo $SPOOL_GATE >> {ran}")
+    state = tree.run("--done-command", "test -e b.txt", *verify, seconds=120)
+    assert (state["status"], state["current_iteration"]) == ("done", 2)
+    assert len(ran.read_text().splitlines()) == 2  # before the first agent, and at the claim
+
+
 def test_a_promise_decides(tree: Worktree) -> None:
     tree.script([{"write": "a.txt"}], [{"promise": "COMPLETE"}])
     state = tree.run("--done", "promise")

@@ -195,4 +195,4 @@ def on_a_terminal(scratch: Scratch, words: list[str], answers: list[tuple[bytes,
         if pending and pending[0][0] in screen:
             os.write(primary, pending.pop(0)[1])
     os.close(primary)
-    return screen.decode("utf-8", "replace"), process.wait(timeout=10)
+    return screen.decode("utf-8", "replace"), process.wait(timeout=120)

@@ -240,7 +240,7 @@ def stop_and_see_it_obeyed(process: subprocess.Popen[str]) -> None:
     assert ended["status"] == "stopped"
     # By the runner's own clock: within half a second, with room for a busy machine.
     assert (datetime.fromisoformat(ended["at"]) - datetime.fromisoformat(asked["at"])).total_seconds() < 3
-    assert process.wait(timeout=20) == 130
+    assert process.wait(timeout=120) == 130
 
 
 def test_checkpoint_operations_are_non_blocking(stories: Scratch) -> None:

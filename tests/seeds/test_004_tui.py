@@ -66,12 +66,10 @@ async def test_tui_subscription(scratch: Scratch, monkeypatch: pytest.MonkeyPatc
     app = make_app(scratch, monkeypatch)
     async with opened(app) as pilot:
         await start_loop(pilot)
-        await until(pilot, lambda: "This takes long." in text_of(app))
-        assert "► 2 Tests" in text_of(app)
+        await until(pilot, lambda: "This takes long." in text_of(app) and "► 2 Tests" in text_of(app))
         assert "I begin with the loop." not in text_of(app)
         await pilot.press("left")
-        await until(pilot, lambda: "I begin with the loop." in text_of(app))
-        assert "✓ 1 Loop" in text_of(app)
+        await until(pilot, lambda: "I begin with the loop." in text_of(app) and "✓ 1 Loop" in text_of(app))
         assert "This takes long." not in text_of(app)
         await pilot.press("right")
         await until(pilot, lambda: "This takes long." in text_of(app))
@@ -107,6 +105,7 @@ async def test_force_quit_on_repeated_q_presses(
         await until(pilot, lambda: pid_file.exists() and pid_file.read_text())
         await until(pilot, lambda: run_folder(scratch).joinpath("state.json").exists())
         runner, agent = run_state(scratch)["runner"]["pid"], int(pid_file.read_text())
+        await until(pilot, lambda: isinstance(app.screen, LoopScreen))  # the agent may be there before it
         hit(app, "q", "q", "q")
         await until(pilot, lambda: not app.is_running, within_s=10)
     assert app.return_code == 130

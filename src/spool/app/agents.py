@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.build import require_program
+from spool.app.programs import require_program
 from spool.app.runner import new_run_id, run
 from spool.app.settings import resolve_settings, root_here
 from spool.app.trust import trust_report
@@ -70,16 +70,10 @@ def list_agents() -> list[AgentRow]:
         return list(rows)
 
 
-def installed(settings: Settings) -> list[str]:
-    """Return the names of the agents that are installed."""
-    tables = settings.harnesses
-    return [name for name in registry.names(tables) if shutil.which(registry.find(name, tables).traits.program)]
-
-
 def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
     """Return an agent's traits and the path of its program."""
     harness = registry.find(name, settings.harnesses)
-    return harness.traits, require_program(harness)
+    return harness.traits, require_program(harness, settings)
 
 
 def version_of(traits: Traits) -> str:

@@ -7,24 +7,24 @@ up nothing.
 
 import asyncio
 import os
+import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from spool.app.batch_feed import BatchFeed, BatchView
-from spool.app.control import ask_to_stop
-from spool.app.launch import Launched, in_background
-from spool.app.loops import is_running, loop_at
+from spool.app.batch_loop import BatchLoop, starting
+from spool.app.launch import in_background
+from spool.app.loops import loop_at
 from spool.app.signals import listening
-from spool.app.watching import exit_code_of
 from spool.app.workspace_start import place
 from spool.domain.batch import Member, Stand, may_start, never_start, total_exit_code
 from spool.domain.budget import Exceeded, Limit, exceeded
-from spool.domain.events import NotStarted
-from spool.domain.loop import Door, LoopSummary
+from spool.domain.events import NotStarted, Working
+from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec, Show
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode
@@ -33,6 +33,7 @@ from spool.engine.ports import Clock
 from spool.engine.stop import Stop
 from spool.errors import SpoolError
 from spool.host.clock import SystemClock
+from spool.host.git.checkpoints.pace import Pace, Step
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.workspaces.bases import merged_base
 from spool.host.state.spending import Peers
@@ -61,43 +62,6 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass
-class _Loop:
-    """A loop that runs: started here, or found running."""
-
-    spec: LoopSpec
-    launched: Launched | None = None
-    found: LoopSummary | None = None
-    asked: int = 0
-    """How often its runner was asked to stop."""
-
-    @property
-    def run_id(self) -> str:
-        return self.found.run_id if self.found else self.spec.run_id
-
-    @property
-    def branch(self) -> str:
-        workspace = self.found.workspace if self.found else self.spec.workspace
-        return workspace.branch if workspace else ""
-
-    def exit_code(self) -> int | None:
-        """Return the exit code; None while it runs."""
-        if self.launched is not None:
-            return self.launched.exit_code
-        assert self.found is not None  # noqa: S101 - it is one or the other
-        return None if is_running(self.found) else exit_code_of(self.found)
-
-    def obey(self, stop: Stop) -> None:
-        """Ask its runner to stop, once for each request: a second one forces it."""
-        wanted = stop.requested + stop.forced
-        if self.asked < wanted:
-            self.asked = wanted
-            if self.launched is not None:
-                self.launched.ask_to_stop(stop.by)
-            elif self.found is not None:
-                ask_to_stop(self.found, stop.by)
-
-
-@dataclass
 class Batch:
     """One run of a batch."""
 
@@ -106,7 +70,7 @@ class Batch:
     as_json: bool = False
     clock: Clock = field(default_factory=SystemClock)
     ended: list[Ended] = field(default_factory=list)
-    _loops: dict[str, _Loop] = field(default_factory=dict)
+    _loops: dict[str, BatchLoop] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._specs = {spec.change: spec for spec in self.plan.specs}
@@ -152,29 +116,46 @@ class Batch:
 
     def _start(self, change: str, feed: BatchFeed) -> None:
         spec = self._specs[change]
-        try:
-            running = loop_at(Path(spec.root), Door.RUN, change)
-            if running is not None and running.running:
-                loop = _Loop(spec, found=running)
-            else:
-                spec, notes = self._placed(spec)
-                for note in notes:
-                    feed.say(change, note)
-                if self._stop.requested:
-                    self._end(change, Stand.SKIPPED, int(ExitCode.INTERRUPTED), "stopped", feed)
-                    return
-                loop = _Loop(spec, launched=in_background(spec))
-        except (SpoolError, OSError) as error:
-            self._end(change, Stand.FAILED, getattr(error, "exit_code", 1), str(error), feed)
-            return
-        self._loops[change] = loop
-        loop.obey(self._stop)
-        feed.follow(change, loop.run_id, Path(spec.folder))
+        with ExitStack() as alone:
+            try:
+                alone.enter_context(starting(spec))
+                loop = self._found(spec) or self._launched(spec, feed)
+            except (SpoolError, OSError) as error:
+                self._end(change, Stand.FAILED, getattr(error, "exit_code", 1), str(error), feed)
+                return
+            if loop is None:
+                self._end(change, Stand.SKIPPED, int(ExitCode.INTERRUPTED), "stopped", feed)
+                return
+            self._watch(loop, feed)
+            if loop.launched is not None:
+                threading.Thread(target=loop.settle, args=(alone.pop_all(),), daemon=True).start()
 
-    def _placed(self, spec: LoopSpec) -> tuple[LoopSpec, tuple[str, ...]]:
+    def _found(self, spec: LoopSpec) -> BatchLoop | None:
+        running = loop_at(Path(spec.root), Door.RUN, spec.change)
+        return BatchLoop(spec, found=running) if running is not None and running.running else None
+
+    def _launched(self, spec: LoopSpec, feed: BatchFeed) -> BatchLoop | None:
+        """Start a runner; None if a person stops all meanwhile."""
+
+        def pace(step: Step, share: float, files: int) -> None:
+            feed.see(spec.change, Working(step=step, share=round(share, 2), files=files))
+
+        placed, notes = self._placed(spec, pace)
+        for note in notes:
+            feed.say(spec.change, note)
+        if self._stop.requested:
+            return None
+        return BatchLoop(placed, launched=in_background(placed), began=self.clock.now())
+
+    def _watch(self, loop: BatchLoop, feed: BatchFeed) -> None:
+        self._loops[loop.spec.change] = loop
+        loop.obey(self._stop)
+        feed.follow(loop.spec.change, loop.run_id, Path(loop.spec.folder))
+
+    def _placed(self, spec: LoopSpec, pace: Pace) -> tuple[LoopSpec, tuple[str, ...]]:
         branches = [self._loops[one].branch for one in self._needs[spec.change]]
         base = asyncio.run(_base(spec, branches)) if branches else ""
-        placed = place(spec, self.plan.kind, base=base)
+        placed = place(spec, self.plan.kind, base=base, pace=pace)
         settings = placed.spec.settings
         if settings.max_duration:
             left_s = settings.max_duration - (self.clock.monotonic() - self._began_s)
@@ -189,8 +170,11 @@ class Batch:
             code = loop.exit_code() if self._stands[change] is Stand.RUNNING else None
             if code is None:
                 continue
-            summary = _summary(loop)
-            reason = summary.reason if summary else _why_not(loop)
+            summary = loop.summary()
+            if summary is None and (other := loop.of_another_command()) is not None:
+                self._watch(BatchLoop(loop.spec, found=other), feed)
+                continue
+            reason = summary.reason if summary else loop.why_not()
             stand = Stand.DONE if code == ExitCode.COMPLETE else Stand.FAILED
             self._end(change, stand, code, reason, feed, seen=summary is not None, branch=loop.branch)
             if summary is not None and summary.limit not in (None, Limit.STALL):
@@ -243,18 +227,3 @@ async def _base(spec: LoopSpec, branches: Sequence[str]) -> str:
     timeout_s = spec.settings.command_timeout
     repository = await find_repository(Path(spec.root), timeout_s=timeout_s)
     return await merged_base(repository, branches, timeout_s=timeout_s) if isinstance(repository, Repository) else ""
-
-
-def _summary(loop: _Loop) -> LoopSummary | None:
-    """Return the run as its state has it; None if it never got as far."""
-    with suppress(SpoolError, OSError):
-        found = loop_at(Path(loop.spec.root), Door.RUN, loop.spec.change)
-        return found if found and found.run_id == loop.run_id else None
-    return None
-
-
-def _why_not(loop: _Loop) -> str:
-    """Return why a runner ended before its loop began."""
-    found = loop.launched.summary() if loop.launched else None
-    said = found.reason if found else loop.launched.said() if loop.launched else ""
-    return said or "its runner died"

@@ -2,23 +2,24 @@
 
 import asyncio
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from spool.app.gates import own_folders
+from spool.app.programs import require_program
 from spool.domain.change import Change
 from spool.domain.loop import Door
 from spool.domain.prices import price_of
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
+from spool.domain.story import Errand
 from spool.engine.agency import Agency
 from spool.engine.gatekeeper import Gatekeeper
-from spool.engine.iteration import Patience
 from spool.engine.plan import Plan
 from spool.engine.plans.prompt import Aim, PromptPlan, World
 from spool.engine.ports import Emit, Harness
 from spool.engine.task_book import TaskBook
+from spool.engine.watch import Patience
 from spool.errors import Hint, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
@@ -56,7 +57,7 @@ def open_project(spec: LoopSpec) -> Project:
 def find_harness(settings: Settings) -> Harness:
     """Return the agent of these settings; raise before anything is written if it cannot run."""
     harness = registry.find(settings.harness, settings.harnesses)
-    require_program(harness)
+    require_program(harness, settings)
     if settings.allow_all and harness.traits.sandbox_as_root and is_root() and not _claims_sandbox(settings):
         raise UsageError(f"{harness.name} refuses allow-all as root outside a sandbox", hint=Hint.CLAUDE_AS_ROOT)
     if settings.resume_agent and not harness.traits.resume:
@@ -81,20 +82,13 @@ def require_file(harness: Harness, root: Path) -> None:
         raise UsageError(f"{harness.name} needs a script: {path} is not there", hint=hint)
 
 
-def require_program(harness: Harness) -> str:
-    """Raise a SpoolError if an agent is not installed."""
-    program = harness.traits.program
-    path = shutil.which(program)
-    if path is None:
-        raise UsageError(f"{program} is not installed, or not on PATH", hint=f"install it: {harness.traits.install}")
-    return path
-
-
-def open_worktree(repository: Repository | NoRepository, settings: Settings) -> GitWorktree | PlainFolder:
+def open_worktree(
+    repository: Repository | NoRepository, settings: Settings, errand: Errand | None = None
+) -> GitWorktree | PlainFolder:
     """Return the working tree, which counts changes and commits them."""
     if isinstance(repository, NoRepository):
         return PlainFolder()
-    return GitWorktree(repository, timeout_s=settings.command_timeout)
+    return GitWorktree(repository, timeout_s=settings.command_timeout, merging=errand.onto if errand else "")
 
 
 def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> Agency:

@@ -11,18 +11,22 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from spool.app.agents import installed
 from spool.app.changes import ChangeRow, change_rows
 from spool.app.control import ask_to_stop
 from spool.app.diffs import Diff, FileChange, diff_between
 from spool.app.launch import Launched, in_background
+from spool.app.loops import as_it_stands
 from spool.app.notes import add_note
 from spool.app.plan_files import with_noted
+from spool.app.programs import installed
+from spool.app.reporting import Reported, reported
 from spool.app.resuming import Edited, find_edits
 from spool.app.runner import new_run_id
 from spool.app.story_plan import learnings_of
+from spool.app.surroundings import Lookout, Surroundings
 from spool.app.workspace_start import place
 from spool.domain.loop import Door, LoopSummary, state_path
+from spool.domain.progress import LoopProgress
 from spool.domain.prompt import StoryPrompt, build_story_prompt
 from spool.domain.settings import Layer, Settings, merge
 from spool.domain.spec import LoopSpec, Show, expected
@@ -40,7 +44,7 @@ from spool.host.state.store import StateFolder
 from spool.sources.project import Project
 from spool.sources.stories import ChangeStories, read_scenarios, read_stories
 
-__all__ = ["ChangeRow", "Client", "Diff", "Edited", "Feed", "FileChange", "Placed", "Preview"]
+__all__ = ["ChangeRow", "Client", "Diff", "Edited", "Feed", "FileChange", "Placed", "Preview", "Surroundings"]
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +69,7 @@ class Client:
         self._on_resume = on_resume
         self._repository: str | None = None
         self._launched: dict[str, Launched] = {}
+        self._lookout = Lookout()
         self.settings = settings
 
     @property
@@ -185,6 +190,14 @@ class Client:
         if found is not None and not found.run_iteration and found.status is Status.STOPPED:
             return found.reason
         return launched.said() if launched and found is None else ""
+
+    async def surroundings(self, loop: LoopSummary, *, per_day: bool) -> Surroundings:
+        """Return what is around a loop; `per_day` also reads the usage of all loops today."""
+        return await asyncio.to_thread(self._lookout.around, loop, per_day=per_day)
+
+    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> Reported:
+        """Return a loop as a report has it."""
+        return reported(await asyncio.to_thread(as_it_stands, loop), progress)
 
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""

@@ -9,11 +9,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any
 
 import msgspec
 
 from spool.app.notices import Delivery
+from spool.decoders import decoded
 from spool.domain.notices import Notice
 
 _COMMAND_S = 60.0
@@ -37,7 +39,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def main() -> int:
     """Deliver the notice on standard input to each of its outlets."""
-    delivery = msgspec.json.decode(sys.stdin.buffer.read(), type=Delivery)
+    delivery = decoded(sys.stdin.buffer.read(), Delivery)
     if delivery.desktop:
         show_on_desktop(delivery.notice)
     if delivery.command:
@@ -89,7 +91,7 @@ def post(url: str, notice: Notice, sleep: Callable[[float], None] = time.sleep) 
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code not in (408, 429):  # it would be refused again
                 return False
-        except (OSError, ValueError):
+        except (OSError, ValueError, HTTPException):  # the last: the answer is not HTTP
             pass
         if pause_s is not None:
             sleep(pause_s)

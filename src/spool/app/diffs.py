@@ -8,6 +8,7 @@ from spool.domain.account.values import Account, StoryAccount
 from spool.domain.loop import LoopSummary
 from spool.host.git.difference import FileChange, compare
 from spool.host.git.heads import GitHeads
+from spool.host.git.object_names import is_object_name
 from spool.host.git.repository import NoRepository
 from spool.host.git.workspaces.opening import open_workspace
 
@@ -23,6 +24,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 async def diff_between(loop: LoopSummary, tree: str, until: str, *, timeout_s: float) -> Diff:
     """Return the changes from a tree or commit to a later one, or to the working tree."""
+    if not all(is_object_name(name) for name in (tree, until) if name):
+        return Diff(note="no diff available: its journal names no tree")
     repository = await open_workspace(Path(loop.root), loop.workspace, timeout_s=timeout_s)
     if isinstance(repository, NoRepository):
         return Diff(note=f"no diff available: {repository.why}")

@@ -9,6 +9,7 @@ from spool.domain.spec import LoopSpec
 from spool.domain.state import LoopState
 from spool.domain.text import one_line
 from spool.errors import Hint, UsageError
+from spool.host.git.merging import merged_now
 from spool.host.git.repository import NoRepository, Repository
 from spool.host.git.workspaces.opening import open_workspace
 from spool.host.state.store import StateFolder
@@ -37,6 +38,8 @@ async def refuse_dirty(spec: LoopSpec, repository: Repository | NoRepository, ea
         return
     if not (settings.auto_commit or settings.commit_stories):
         return
+    if spec.errand and await merged_now(repository, timeout_s=settings.command_timeout) == spec.errand.onto:
+        return  # an earlier run began the merge
     tree = open_worktree(repository, settings)
     found = await tree.dirty(_written(spec, repository))
     if not found:

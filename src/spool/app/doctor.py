@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.agents import installed, version_of
+from spool.app.agents import version_of
 from spool.app.doctor_state import Case, state_cases
 from spool.app.plan_files import project_root
+from spool.app.programs import usable
 from spool.app.settings import resolve_settings
 from spool.app.trust import trust_report
 from spool.domain.diagnosis import Diagnosis, bad, good, note
@@ -93,24 +94,32 @@ def _settings(root: Path, settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _agents(settings: Settings) -> Iterator[Diagnosis]:
-    names = [name for name in installed(settings) if name in registry.AGENTS]
+    names = usable(settings)
     if not names:
         yield bad("agents", "no agent is installed", "spool harness list shows how to get one")
         return
     with ThreadPoolExecutor() as pool:  # some take seconds to answer
         yield from pool.map(lambda name: _agent(name, registry.find(name, settings.harnesses).traits), names)
-    if settings.harness in registry.AGENTS and settings.harness not in names:
+    if settings.harness not in (*names, registry.SCRIPTED):
         yield bad("agents", f"the configured agent, {settings.harness}, is not installed", "spool init, or --harness")
 
 
 def _agent(name: str, traits: Traits) -> Diagnosis:
+    if name not in registry.AGENTS:  # a command of the person's own may take any word for work to do
+        return good("agents", f"{name}, runs {traits.program}; try it: spool harness check {name}")
     shown = f"{name} {version_of(traits)}".strip()
     if not traits.signed_in:
         return good("agents", f"{shown}, cannot say whether it is signed in: spool harness check {name}")
-    if _said([shutil.which(traits.program) or traits.program, *traits.signed_in]) is None:
+    if not is_signed_in(traits):
         words = " ".join((traits.program, *traits.signed_in))
         return note("agents", f"{shown} is not signed in, says: {words}", f"start {traits.program} and sign in")
     return good("agents", f"{shown}, signed in")
+
+
+def is_signed_in(traits: Traits) -> bool:
+    """Whether an agent says that it is signed in; one that cannot say counts as signed in."""
+    words = [shutil.which(traits.program) or traits.program, *traits.signed_in]
+    return not traits.signed_in or _said(words) is not None
 
 
 def _terminals(settings: Settings) -> Iterator[Diagnosis]:

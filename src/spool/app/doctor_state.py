@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.diagnosis import Diagnosis, bad, good, note
 from spool.domain.loop import STATE, LoopSummary, summarized
 from spool.domain.text import counted, one_line
@@ -112,7 +113,7 @@ def _registered(loop: LoopSummary) -> Status | None:
     """Return the status as the runner itself wrote it."""
     try:
         data = this_machine().beside(loop.run_id, "json").read_bytes()
-        return msgspec.json.decode(data, type=LoopSummary).status
+        return decoded(data, LoopSummary).status
     except (OSError, msgspec.MsgspecError):
         return None
 

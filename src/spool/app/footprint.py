@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from spool.app.gates import noted_tasks
+from spool.app.landing_checks import landing_memory
 from spool.app.loops import loop_at, running
 from spool.app.plan_files import project_root
 from spool.app.runner import mirror_of
@@ -23,6 +24,7 @@ from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository, ask_git, find_repository
 from spool.host.git.workspaces.clones import clones_of
 from spool.host.runner.identity import this_runner
+from spool.host.state.landings import Landings
 from spool.host.state.lock import Holder, held
 from spool.host.state.loop_files import own_excludes, show_own_files
 from spool.host.state.registry import this_machine
@@ -86,7 +88,8 @@ class Traces:
 
     def _loops(self) -> list[KeptLoop]:
         folders = [path for root in self.roots for path in sorted((root / STATE).glob("*/*")) if path.is_dir()]
-        return [self._loop(path) for path in folders if path.parent.name in set(Door)]
+        here = [path for path in folders if path.is_relative_to(self.root) or (path / "state.json").exists()]
+        return [self._loop(path) for path in here if path.parent.name in set(Door)]
 
     def _loop(self, folder: Path) -> KeptLoop:
         root, door, change = folder.parents[3], folder.parent.name, folder.name
@@ -116,6 +119,7 @@ class Traces:
                 "checkpoints and discarded attempts": spool / "shadow",
                 "locks": spool / "locks",
                 "clones that loops work in": clones_of(self.repository),
+                "what became of landings": Landings(common).folder,
             }
             found += [KeptThing(what=what, where=str(at), bytes=bytes_of([at])) for what, at in folders.items()]
             excludes = len(own_excludes(common))
@@ -171,6 +175,9 @@ class Traces:
                 asyncio.run(ask_git(self.repository, "update-ref", "-d", ref, timeout_s=_TIMEOUT_S))
             show_own_files(self.repository.common_dir)
             remove(self.repository.spool_dir)
+            remove(Landings(self.repository.common_dir).folder)
+            remove(landing_memory(self.repository).folder)
+            remove_if_empty(clones_of(self.repository))
             for mark in self.repository.common_dir.glob("worktrees/*/spool"):
                 remove(mark)
 

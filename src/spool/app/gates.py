@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from spool.app.openspec_command import objections
 from spool.domain.events import Warned
 from spool.domain.gates.boxes import Ledger
 from spool.domain.gates.values import GateResult, Proof
@@ -20,7 +21,6 @@ from spool.engine.gates import Gate, TaskList
 from spool.engine.ports import Clock, Emit
 from spool.engine.task_book import TaskBook
 from spool.errors import Hint, SpoolError, UsageError
-from spool.host.command import run_command
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.repository import NoRepository, Repository, run_git
 from spool.host.git.working_tree import GitWorktree, PlainFolder
@@ -140,16 +140,18 @@ def make_keeper(
 class _BuiltIn:
     """A gate without a command."""
 
-    def __init__(self, name: str, check: Callable[[], Awaitable[str]]) -> None:
+    def __init__(self, name: str, check: Callable[[], Awaitable[str]], *, passed: str) -> None:
         self._name = name
         self._objection = check
+        self._passed = passed
+        """What is so if there is no objection."""
 
     async def check(self) -> GateResult:
         """Run the check; an objection refuses the claim."""
         if objection := await self._objection():
             tell = f"You said that the work is done, but the check `{self._name}` does not agree:\n\n{plain(objection)}"
             return GateResult(name=self._name, passed=False, why=one_line(objection), tell_agent=tell)
-        return GateResult(name=self._name, passed=True, why="nothing to object", proof=Proof.UNBROKEN)
+        return GateResult(name=self._name, passed=True, why=self._passed, proof=Proof.UNBROKEN)
 
 
 def _built_in(name: str, spec: LoopSpec, parts: Ground) -> Gate:
@@ -159,11 +161,13 @@ def _built_in(name: str, spec: LoopSpec, parts: Ground) -> Gate:
         case "git-clean":
             if isinstance(parts.repository, NoRepository):
                 raise UsageError(f"the check '{name}' cannot run: {parts.repository.why}", hint=Hint.GATES)
-            return _BuiltIn(name, partial(_uncommitted, spec, parts.repository))
+            return _BuiltIn(name, partial(_uncommitted, spec, parts.repository), passed="everything is committed")
         case _:
             if not OpenSpec.installed():
                 raise UsageError(f"the check '{name}' cannot run: openspec is not installed", hint=Hint.GATES)
-            return _BuiltIn(name, lambda: _invalid(spec))
+            place, timeout_s = Path(spec.directory), spec.settings.command_timeout
+            invalid = partial(objections, spec.change, directory=place, timeout_s=timeout_s)
+            return _BuiltIn(name, invalid, passed="openspec finds the change valid")
 
 
 def _tasks(spec: LoopSpec, parts: Ground) -> Gate:
@@ -171,7 +175,7 @@ def _tasks(spec: LoopSpec, parts: Ground) -> Gate:
         return (await asyncio.to_thread(parts.project.read, spec.change)).tasks
 
     if spec.door is Door.RUN:  # the plan checks the boxes of each story
-        return _BuiltIn("tasks", _nothing)
+        return _BuiltIn("tasks", _nothing, passed="no box of the story is open")
     return TaskList(read, parts.book)
 
 
@@ -185,10 +189,3 @@ async def _uncommitted(spec: LoopSpec, repository: Repository) -> str:
     done = await run_git(repository, *words, timeout_s=spec.settings.command_timeout)
     names = [line[3:] for line in done.text.splitlines()]
     return f"not committed: {', '.join(names[:5])}" if names else ""
-
-
-async def _invalid(spec: LoopSpec) -> str:
-    """Return openspec's objections to the change."""
-    words = ["openspec", "validate", spec.change, "--strict", "--no-interactive"]
-    done = await run_command(words, directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
-    return "" if done.exit_code == 0 else (done.text or done.errors.decode("utf-8", "replace")).strip()[:500]

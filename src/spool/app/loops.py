@@ -59,6 +59,11 @@ def known() -> list[LoopSummary]:
     return list(map(_refreshed, _runs()))
 
 
+def latest_of_each() -> list[LoopSummary]:
+    """Return every loop of this machine once, by its latest run."""
+    return list({loop.folder: loop for loop in known()}.values())
+
+
 def _is_running(loop: LoopSummary) -> bool:
     return loop.running
 
@@ -134,6 +139,11 @@ def why_ended(loop: LoopSummary) -> str:
     return (found.reason if found else "") or DIED
 
 
+def as_it_stands(loop: LoopSummary) -> LoopSummary:
+    """Return a run with its current figures, settled."""
+    return _refreshed(loop)
+
+
 def loop_at(root: Path, door: Door, change: str) -> LoopSummary | None:
     """Return the loop of a change, read from its state; None if none has run."""
     return _settled_state(StateFolder(Path(state_path(str(root), door, change))))
@@ -159,9 +169,9 @@ def report(root: Path, door: Door, change: str, *, recent: int = RECENT) -> Loop
     )
 
 
-def history(loop: LoopSummary) -> list[IterationRecord]:
-    """Return all recorded iterations of a loop."""
-    return StateFolder(Path(loop.folder)).history()
+def history(loop: LoopSummary, *, last: int | None = None) -> list[IterationRecord]:
+    """Return the recorded iterations of a loop, or the last ones."""
+    return StateFolder(Path(loop.folder)).history(last)
 
 
 def folder_before(loop: LoopSummary) -> str:

@@ -15,9 +15,10 @@ from spool.domain.notices import Notice, NoticeFinder, killed
 from spool.domain.redaction import secrets_in
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
-from spool.errors import SpoolError
+from spool.errors import SpoolError, StateError
 from spool.host.state.registry import this_machine
 from spool.host.state.specs import kept_spec
+from spool.host.state.spending import SpendingFile
 
 _TOLD = "killed"
 """The suffix of the file that says that a killed run was reported."""
@@ -36,9 +37,12 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 class Notices:
     """The observer that finds notices and hands them over."""
 
+    reads_text = False
+
     def __init__(self, spec: LoopSpec) -> None:
         self._spec = spec
         self._finder = finder_of(spec)
+        self._spending = SpendingFile(project=spec.root, change=spec.change, now=lambda: datetime.now(UTC))
         self._sent: list[subprocess.Popen[bytes]] = []
 
     def see(self, event: Event) -> None:
@@ -46,8 +50,12 @@ class Notices:
         self._send(self._finder.see(event))
 
     def tick(self) -> None:
-        """Look at the clock, and forget the deliveries that are over."""
-        self._send(self._finder.tick(datetime.now(UTC)))
+        """Look at the clock and at the day's spending, and forget the deliveries that are over."""
+        today = None
+        if self._spec.limits.of_day:
+            with suppress(StateError):  # the runner says so
+                today = self._spending.today()
+        self._send(self._finder.tick(datetime.now(UTC), today))
         self._sent = [process for process in self._sent if process.poll() is None]
 
     def close(self) -> None:

@@ -12,18 +12,24 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, Self
 
-from spool.domain.events import Event, RunEnded
+from spool.domain.events import AgentEvent, Event, RunEnded, StoryEvent
 from spool.domain.spec import LoopSpec
+from spool.domain.stream import Message, ToolResult
 from spool.domain.text import one_line
 from spool.host.state.journal import JournalReader
 
 GROUP = "spool.observers"
 _TICK_S = 0.5
+_PASSED_OVER = 32
+"""Texts after which an observer that shows none is woken, to pass over them while the agent prints."""
 _INTERRUPTED = 130
 
 
 class Observer(Protocol):
-    """Receives events outside the loop."""
+    """Receives events outside the loop.
+
+    One whose `reads_text` is False gets no messages and results of the agent, and one whose `ticks` is False no ticks.
+    """
 
     def see(self, event: Event) -> None:
         """Handle one event."""
@@ -43,7 +49,9 @@ def complain(what: str, error: Exception) -> None:
 
 def plugged_in(spec: LoopSpec) -> list[Observer]:
     """Return the observers that installed packages offer for a run."""
-    from importlib.metadata import entry_points  # 12 ms to import
+    if not _any_offered():
+        return []
+    from importlib.metadata import entry_points
 
     offered: list[Observer] = []
     for point in entry_points(group=GROUP):
@@ -56,11 +64,26 @@ def plugged_in(spec: LoopSpec) -> list[Observer]:
     return offered
 
 
+def _any_offered() -> bool:
+    """Whether a package on the path names the group: `importlib.metadata` takes 20 ms and 3 MB to deny it."""
+    named = f"[{GROUP}]".encode()
+    folders = (Path(folder or ".") for folder in sys.path)
+    files = (path for folder in folders if folder.is_dir() for path in folder.glob("*-info/entry_points.txt"))
+    return any(named in path.read_bytes() for path in files) or any(map(_is_archive, sys.path))
+
+
+def _is_archive(place: str) -> bool:
+    """Whether packages may be inside a file, which the search above does not open; the standard library has none."""
+    return place.endswith((".egg", ".whl", ".pyz"))
+
+
 class Observation:
     """A thread that follows the journal and feeds one observer."""
 
     def __init__(self, journal: Path, offset: int, observer: Observer) -> None:
-        self._reader = JournalReader(journal, offset=offset)
+        self._reads_text: bool = getattr(observer, "reads_text", True)
+        self._reader = JournalReader(journal, offset=offset, text=self._reads_text)
+        self._passed_over = 0
         self._observer = observer
         self._grown = threading.Event()
         self._over = False
@@ -80,9 +103,12 @@ class Observation:
             # on standard output, and then abort.
             os._exit(_INTERRUPTED)
 
-    def notice(self) -> None:
-        """Wake the thread: the journal has grown."""
-        self._grown.set()
+    def notice(self, event: Event) -> None:
+        """Wake the thread: the journal has grown. One that shows no text is not woken for each piece of it."""
+        self._passed_over += 1
+        if self._reads_text or self._passed_over == _PASSED_OVER or not _is_text(event):
+            self._passed_over = 0
+            self._grown.set()
 
     def _follow(self) -> None:
         try:
@@ -95,7 +121,7 @@ class Observation:
 
     def _feed(self) -> None:
         while True:
-            self._grown.wait(_TICK_S)
+            self._grown.wait(_TICK_S if getattr(self._observer, "ticks", True) else None)
             self._grown.clear()
             over = self._over
             for event in self._reader.read():
@@ -105,6 +131,10 @@ class Observation:
             if over:
                 return
             self._observer.tick()
+
+
+def _is_text(event: Event) -> bool:
+    return isinstance(event, AgentEvent | StoryEvent) and isinstance(event.event, Message | ToolResult)
 
 
 @contextmanager

@@ -28,8 +28,17 @@ def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
     if (named := plan_path(query)) and os.path.lexists(root / named):
         return project_at(root), query
     if not matching(query, [info.id for info in project_at(root).changes()]):
-        raise UsageError(f"no such plan file: {query}", hint=f"its path is relative to {here}")
+        raise UsageError(f"no such plan file: {query}", hint=_nearest(query, here) or f"its path is relative to {here}")
     return None
+
+
+def _nearest(query: str, here: Path) -> str:
+    """Return a question with the Markdown file whose name is closest to that of a missing one; empty if none is."""
+    from difflib import get_close_matches  # only for a mistake
+
+    beside = [one.name for one in (here / query).parent.glob("*") if is_plan_name(one.name)]
+    near = get_close_matches(Path(query).name, beside, n=1)
+    return f"did you mean: {Path(query).with_name(near[0])}?" if near else ""
 
 
 def project_root(here: Path) -> Path:

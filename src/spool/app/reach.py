@@ -38,7 +38,7 @@ def reach_of(path: str | None = None, *, everywhere: bool = False) -> Reach:
 
 def loop_branch(loop: LoopSummary) -> str:
     """Return the branch that a loop works on; empty without git."""
-    return loop.workspace.branch if loop.workspace else branch_of(Path(loop.worktree))
+    return loop.workspace.branch if loop.workspace else branch_of(Path(loop.worktree or loop.root))
 
 
 def _project_of(here: Path) -> str:

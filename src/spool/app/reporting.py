@@ -8,17 +8,19 @@ from pathlib import Path
 import msgspec
 
 from spool.app.diffs import Diff, diff_of_story
-from spool.app.loops import find_loop, known, latest_loop, loop_at
+from spool.app.loops import find_loop, latest_loop, latest_of_each, loop_at
 from spool.app.plan_files import with_noted
 from spool.app.reach import Reach, loop_branch
 from spool.app.settings import resolve_settings
-from spool.domain.account.values import Account, account_of
+from spool.domain.account.values import Account, StoryAccount, account_of
+from spool.domain.landing import Landing
 from spool.domain.loop import SCHEMA, Door, LoopSummary
 from spool.domain.progress import LoopProgress
-from spool.domain.story import parse_stories
+from spool.domain.story import StoryList, parse_stories
 from spool.errors import SpoolError, UsageError
-from spool.host.git.pointers import branch_of
+from spool.host.git.pointers import branch_of, common_of
 from spool.host.state.journal import JournalReader
+from spool.host.state.landings import Landings
 from spool.host.state.specs import kept_spec
 from spool.host.state.store import StateFolder
 from spool.sources.project import Project, find_project
@@ -34,6 +36,8 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True):
     """The branch of the repository's main directory."""
     again: str = ""
     """The command that continues it."""
+    landing: Landing | None = None
+    """The last attempt to land the change."""
     gone: bool = False
     """Whether its journal is gone; the account is then empty, and only the receipt of the registry is known."""
 
@@ -61,8 +65,7 @@ def report_on(name: str | None, reach: Reach, since: datetime | None) -> Report:
 
 def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: str = "") -> Reported:
     """Read a loop's journal and return its account; with `run_id`, of this run alone."""
-    now = datetime.now(UTC)
-    progress = LoopProgress(loop.change, whole=loop.door is not Door.RUN, since=since)
+    progress = new_progress(loop, since)
     gone = False
     try:
         reader = JournalReader(StateFolder(Path(loop.folder)).journal)
@@ -73,18 +76,40 @@ def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: st
             for event in reader.read():
                 if not run_id or event.run_id == run_id:
                     progress.fold(event)
-    if loop.door is Door.RUN:
-        with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
-            read = parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or "")
-            progress.know(with_noted(Path(loop.root), loop.change, read))
+    return settle_account(loop, progress, stories_of(loop), gone=gone)
+
+
+def new_progress(loop: LoopSummary, since: datetime | None = None) -> LoopProgress:
+    """Return what the events of a loop are to be folded into."""
+    return LoopProgress(loop.change, whole=loop.door is not Door.RUN, since=since)
+
+
+def stories_of(loop: LoopSummary) -> StoryList:
+    """Return the stories of a loop's change as they stand in its files; none if it has none, or cannot be read."""
+    with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
+        read = parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or "")
+        return with_noted(Path(loop.root), loop.change, read)
+    return StoryList()
+
+
+def settle_account(loop: LoopSummary, progress: LoopProgress, stories: StoryList, *, gone: bool) -> Reported:
+    """Return the account of the events so far; those of a run that is over are closed."""
+    if loop.door is Door.RUN and stories.stories:
+        progress.know(stories)
     if not loop.running:
         progress.close(loop.ended_at if progress.ended is None else None)
+    return reported(loop, progress, gone=gone)
+
+
+def reported(loop: LoopSummary, progress: LoopProgress, *, gone: bool = False) -> Reported:
+    """Return a loop with its account so far."""
     return Reported(
         loop=loop,
-        account=account_of(progress, now),
+        account=account_of(progress, datetime.now(UTC)),
         branch=loop_branch(loop),
         base_branch=branch_of(Path(loop.project)) if loop.project else "",
         again=_again(loop),
+        landing=Landings(common_of(Path(loop.project))).of(loop.change) if loop.project else None,
         gone=gone,
     )
 
@@ -95,15 +120,16 @@ def diffs_of(reported: Reported) -> dict[str, Diff]:
 
 
 async def _diffs(reported: Reported) -> dict[str, Diff]:
+    return {story.id: await story_diff(reported, story) for story in reported.account.stories}
+
+
+async def story_diff(reported: Reported, story: StoryAccount) -> Diff:
+    """Return what a story changed; where that is unknown, why."""
     timeout_s = resolve_settings(None, {}).settings.command_timeout
-    found = {}
-    for story in reported.account.stories:
-        try:
-            diff = await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
-        except (SpoolError, OSError) as error:
-            diff = Diff(note=f"no diff available: {error}")
-        found[story.id] = diff
-    return found
+    try:
+        return await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
+    except (SpoolError, OSError) as error:
+        return Diff(note=f"no diff available: {error}")
 
 
 def _find(name: str, reach: Reach) -> LoopSummary:
@@ -121,8 +147,8 @@ def _find(name: str, reach: Reach) -> LoopSummary:
 
 def _active(reach: Reach, since: datetime | None) -> list[LoopSummary]:
     """Return the loops here that were active since then, each once, by its latest run."""
-    latest = {loop.folder: loop for loop in known() if reach.holds(loop)}
-    return [loop for loop in latest.values() if since is None or (loop.ended_at or loop.updated_at) >= since]
+    here = [loop for loop in latest_of_each() if reach.holds(loop)]
+    return [loop for loop in here if since is None or (loop.ended_at or loop.updated_at) >= since]
 
 
 def _again(loop: LoopSummary) -> str:

@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import shutil
 from datetime import date
-from pathlib import Path
 
 import msgspec
 
 from spool.app.loops import latest_loop
+from spool.app.openspec_command import objections, run_openspec, said
 from spool.app.plan_files import with_noted
 from spool.domain.change import Change
 from spool.domain.loop import LoopSummary
@@ -16,7 +15,6 @@ from spool.domain.settings import Settings
 from spool.domain.story import StoryList, parse_stories
 from spool.domain.stumbling import Finding, findings
 from spool.errors import ChangeError, CommandError, SpoolError, UsageError
-from spool.host.command import Completed, run_command
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project
 
@@ -56,15 +54,11 @@ def validate(project: Project, change_id: str, settings: Settings) -> tuple[Find
 
 
 async def _objections(project: Project, change_id: str, settings: Settings) -> tuple[Finding, ...]:
-    words = ["openspec", "validate", change_id, "--strict", "--no-interactive"]
     try:
-        done = await run_command(words, directory=project.root, timeout_s=settings.command_timeout)
+        against = await objections(change_id, directory=project.root, timeout_s=settings.command_timeout)
     except CommandError as error:
         return (Finding(serious=False, what=str(error)),)
-    if done.exit_code == 0:
-        return ()
-    said = (done.text or done.errors.decode("utf-8", "replace")).strip()
-    return (Finding(serious=True, what=f"openspec: {said[:500]}"),)
+    return (Finding(serious=True, what=f"openspec: {against}"),) if against else ()
 
 
 def archive(project: Project, change_id: str, *, today: date) -> str:
@@ -89,13 +83,8 @@ def _by_openspec(project: Project, change_id: str) -> str:
     if not OpenSpec.installed():
         hint = "install it: it also merges the change's specs"
         raise UsageError(f"{change_id} is a change of OpenSpec, and the command openspec is not installed", hint=hint)
-    done = asyncio.run(_archive_command(project.root, change_id))
+    words = ("archive", change_id, "--yes")
+    done = asyncio.run(run_openspec(words, directory=project.root, timeout_s=_ARCHIVE_TIMEOUT_S))
     if done.exit_code != 0:
-        said = done.errors.decode("utf-8", "replace").strip() or done.text.strip()
-        raise SpoolError(f"openspec archive failed: {said[:500]}")
+        raise SpoolError(f"openspec archive failed: {said(done)}")
     return done.text.strip() or f"Archived {change_id}."
-
-
-async def _archive_command(root: Path, change_id: str) -> Completed:
-    words = [shutil.which("openspec") or "openspec", "archive", change_id, "--yes"]
-    return await run_command(words, directory=root, timeout_s=_ARCHIVE_TIMEOUT_S)

@@ -1,6 +1,7 @@
 """Runs a loop in this process, from taking the locks to releasing them."""
 
 import asyncio
+import gc
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from spool.app.build import (
 from spool.app.crash import write_crash
 from spool.app.dirty import refuse_dirty
 from spool.app.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
+from spool.app.errands import begin_errand, on_errand
 from spool.app.gates import forget_boxes, make_keeper, task_book
 from spool.app.notices import notices_of
 from spool.app.observers import Observer, observing, plugged_in
@@ -39,9 +41,9 @@ from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
 from spool.engine.loop import Loop
-from spool.engine.ports import Emit, Expenses, Harness, Ports, Store, Unshared
+from spool.engine.ports import Admission, Deliver, Emit, Expenses, Harness, Ports, Store, Unguarded, Unshared
 from spool.engine.stop import Stop
-from spool.errors import InternalError, RemovedTree, SpoolError, UnreadableState
+from spool.errors import InternalError, NotEnoughMemory, RemovedTree, SpoolError, UnreadableState, is_starved
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.clock import SystemClock
@@ -65,7 +67,11 @@ if TYPE_CHECKING:
     from spool.host.sandbox.fence import Enclosure
 
 Observe = Callable[[LoopSpec], Sequence[Observer]]
-_KEEP_S = 1.0
+Tie = Callable[[LoopSpec, Parts], tuple[Admission, Deliver]]
+"""Ties a loop to the worker that started it: who admits its agents, and who takes its work."""
+_GARBAGE = (700, 10, 10)
+"""How often Python collects garbage by default; the command line starts with less."""
+_KEEP_S = 2.0
 
 
 def new_run_id() -> str:
@@ -73,7 +79,7 @@ def new_run_id() -> str:
     return f"{SystemClock().now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
+def run(spec: LoopSpec, observe: Observe = lambda _: (), tie: Tie | None = None) -> Finish:
     """Run a loop in this process to its end; `observe` creates its observers once the locks are held."""
     harness = find_harness(spec.settings)
     project = open_project(spec)
@@ -82,9 +88,12 @@ def run(spec: LoopSpec, observe: Observe = lambda _: ()) -> Finish:
         require_stories(change)
     require_file(harness, Path(spec.directory))
     enclosure = enclosure_of(spec, harness.traits)
+    gc.collect()
+    gc.freeze()  # what was imported stays; the supervisor shares its memory as long as nobody marks it
+    gc.set_threshold(*_GARBAGE)
     supervision = fork_supervisor()  # before asyncio and before any thread
     with supervision.line:  # closed even if the run fails before it has an agent
-        return asyncio.run(_Run(spec, project, change, harness, supervision, enclosure).run(observe))
+        return asyncio.run(_Run(spec, project, change, harness, supervision, enclosure, tie).run(observe))
 
 
 @dataclass
@@ -97,6 +106,7 @@ class _Run:
     _harness: Harness
     _supervision: Supervision
     _enclosure: "Enclosure | None"
+    _tie: Tie | None = None
     _clock: SystemClock = field(default_factory=SystemClock)
     _warnings: list[str] = field(default_factory=list)
 
@@ -115,6 +125,7 @@ class _Run:
                 earlier = folder.load()
                 refuse_elsewhere(spec, earlier)
                 await refuse_dirty(spec, repository, earlier)
+            await begin_errand(spec, repository)
             folder.prepare()
             folder.unmark_done()
             earlier, unjudged = self._earlier(folder)
@@ -175,7 +186,7 @@ class _Run:
         def emit(event: Event) -> None:
             journal.emit(event)
             for observation in watching:
-                observation.notice()
+                observation.notice(event)
 
         with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
             keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
@@ -198,6 +209,8 @@ class _Run:
         except (SpoolError, OSError):
             raise
         except Exception as bug:  # the only place that catches a bug in a run
+            if is_starved(bug):
+                raise NotEnoughMemory("not enough memory", hint="see: ulimit -v") from bug
             path = write_crash(room.folder.path, bug, run_id=room.state.run_id)
             why = f"internal error: {type(bug).__name__}: {bug}"
             with suppress(SpoolError, OSError):
@@ -207,7 +220,7 @@ class _Run:
     async def _build(self, room: "_Room", unjudged: Unfinished | None, stop: Stop) -> Loop:
         spec, folder = self._spec, room.folder
         store: Store = LoopFileStore(folder, room.state) if spec.door is Door.WORKTREE else folder
-        worktree = open_worktree(room.repository, spec.settings)
+        worktree = open_worktree(room.repository, spec.settings, spec.errand)
         self._warn(room.repository, room.emit)
         parts = Parts(
             project=self._project,
@@ -223,6 +236,7 @@ class _Run:
         parts = replace(parts, keeper=make_keeper(spec, parts, room.host, folder.logs))
         plan = await make_plan(spec, parts)
         agency = make_agency(spec, self._harness, session=last_session(folder, self._harness.name))
+        tied = self._tie(spec, parts) if self._tie else (Unguarded(), deliverer(spec))
         ports = Ports(
             agents=room.host,
             store=store,
@@ -230,8 +244,9 @@ class _Run:
             worktree=worktree,
             clock=self._clock,
             expenses=self._expenses(room.state),
-            deliver=deliverer(spec),
+            deliver=tied[1],
             rate_limits=RateLimitFiles() if spec.listed else Unshared(),
+            admission=tied[0],
         )
         return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
 
@@ -292,7 +307,7 @@ class _Run:
         )
         promise = DEFAULT_PROMISE if spec.door is Door.RUN else spec.settings.completion_promise
         state = LoopState(**msgspec.structs.asdict(known), completion_promise=promise)
-        return continued(state, earlier, last_iteration=folder.last_iteration())
+        return on_errand(spec, continued(state, earlier, last_iteration=folder.last_iteration()))
 
     @contextmanager
     def _listed(self, state: LoopState, folder: StateFolder) -> Iterator[None]:

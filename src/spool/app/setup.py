@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.agents import installed
 from spool.app.plan_files import project_root
+from spool.app.programs import usable
 from spool.app.settings import PROJECT_FILE, resolve_settings
 from spool.app.trust import grant, require_person
 from spool.domain.change import ChangeInfo
 from spool.domain.plan_file.names import is_plan_name
-from spool.domain.toolchain import READ, Toolchain, toolchain_of
+from spool.domain.toolchain import READ, TEST_FOLDERS, Toolchain, is_python_test, toolchain_of
 from spool.errors import SpoolError
 from spool.host.documents import write_document
 from spool.host.git.pointers import top_of
@@ -23,6 +23,7 @@ from spool.sources.project import project_at
 
 _PREFERRED = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "pi")
 _LARGEST = 1 << 20
+_MOST_TESTS = 50
 _PLAN_NAMES = ("plan", "todo", "tasks", "roadmap", "prd", "spec")
 
 
@@ -39,6 +40,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     toolchain: Toolchain
     configured: bool
     """Whether there are settings already."""
+    checked: bool = False
+    """Whether a check of the settings runs a command."""
     changes: tuple[ChangeInfo, ...] = ()
     plan: str = ""
     """A plan file at the top, if any."""
@@ -53,27 +56,44 @@ def look_around(here: Path) -> Surroundings:
     """Return what there is around a directory."""
     root = project_root(here)
     project = project_at(root)
-    found = installed(resolve_settings(None, {}).settings)
     return Surroundings(
         root=root,
         git=top_of(root) is not None,
         openspec=(root / "openspec").is_dir(),
         openspec_installed=OpenSpec.installed(),
-        agents=tuple(name for name in _PREFERRED if name in found),
+        agents=_agents(),
         toolchain=toolchain_of(_files(root)),
         configured=os.path.lexists(root / PROJECT_FILE),
+        checked=any(gate.run for gate in resolve_settings(root, {}).settings.gates),
         changes=tuple(project.changes()),
         plan=_plan(root),
     )
 
 
+def _agents() -> tuple[str, ...]:
+    """Return the agents of this machine: the one that the person's own settings choose, known ones, their own."""
+    resolved = resolve_settings(None, {})
+    found = usable(resolved.settings)
+    chosen = (resolved.settings.harness,) if resolved.origins["harness"] != "default" else ()
+    return tuple(name for name in dict.fromkeys((*chosen, *_PREFERRED, *found)) if name in found)
+
+
 def _files(root: Path) -> dict[str, str]:
-    found = dict.fromkeys((entry.name for entry in os.scandir(root)), "")
-    for name in READ:
+    found = dict.fromkeys(_names(root), "")
+    for folder in TEST_FOLDERS:
+        found |= {f"{folder}{name}": "" for name in _names(root / folder) if name.endswith(".py")}
+    tests = sorted(filter(is_python_test, found))[:_MOST_TESTS]
+    for name in (*READ, *tests):
         if name in found:
             with suppress(OSError):
                 found[name] = read_file(root / name, most_bytes=_LARGEST).decode("utf-8", "replace")
     return found
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+    return []
 
 
 def _plan(root: Path) -> str:
@@ -109,13 +129,13 @@ def settings_text(agent: str, test: str) -> str:
     lines += ["# What must hold before Spool believes that the work is done.", "[[gates]]"]
     built_in = 'name = "tasks"'
     lines += [f"{built_in:<28}# every box of the task list is ticked", ""]
-    gate = ["[[gates]]", 'name = "tests"', f"run = {_quoted(test or 'make test')}"]
+    gate = ["[[gates]]", 'name = "tests"', f"run = {toml_string(test or 'make test')}"]
     missing = ["# No command for the tests was found. Name the one that decides:", *(f"# {one}" for one in gate)]
     lines += gate if test else missing
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def toml_string(text: str) -> str:
     """Return a text as a string of TOML; JSON's escapes are also TOML's."""
     return msgspec.json.encode(text).decode()
 

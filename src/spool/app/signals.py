@@ -10,10 +10,11 @@ from functools import partial
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.engine.stop import Stop
 from spool.host.agents.agent_host import AgentHost
 
-_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGHUP: "a closed terminal"}
+_HUNG_UP = "a closed terminal"
 
 
 class _Request(msgspec.Struct):
@@ -28,12 +29,14 @@ def listening(stop: Stop, host: AgentHost | None, *, stdin: bool, asked_by: Call
     """
     loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno() if stdin and not sys.stdin.isatty() else None
     asked: dict[signal.Signals, Callable[[], None]] = {
-        signum: partial(stop.request, name) for signum, name in _SIGNALS.items()
+        signal.SIGINT: partial(stop.request, "Ctrl-C"),
+        signal.SIGHUP: partial(_hang_up, stop),
+        signal.SIGTERM: lambda: stop.request(asked_by() or "SIGTERM"),
     }
-    asked[signal.SIGTERM] = lambda: stop.request(asked_by() or "SIGTERM")
     if host is not None:
         asked[signal.SIGTSTP] = partial(_pause, host)
     with ExitStack() as stack:
+        stack.callback(_outlive_hang_up, stop)
         for signum, handler in asked.items():
             loop.add_signal_handler(signum, handler)
             stack.callback(loop.remove_signal_handler, signum)
@@ -42,6 +45,18 @@ def listening(stop: Stop, host: AgentHost | None, *, stdin: bool, asked_by: Call
                 loop.add_reader(descriptor, _reader(descriptor, stop))
                 stack.callback(loop.remove_reader, descriptor)
         yield
+
+
+def _hang_up(stop: Stop) -> None:
+    """Request a stop once: the kernel and the terminal's program may both report that the terminal was closed."""
+    if stop.by != _HUNG_UP:
+        stop.request(_HUNG_UP)
+
+
+def _outlive_hang_up(stop: Stop) -> None:
+    """Ignore the second report of a closed terminal if it comes late: the end is yet to be logged."""
+    if stop.by == _HUNG_UP:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _pause(host: AgentHost) -> None:
@@ -62,7 +77,7 @@ def _reader(descriptor: int, stop: Stop) -> Callable[[], None]:
         *lines, inbox = (inbox + data).split(b"\n")
         for line in lines:
             with suppress(msgspec.MsgspecError):
-                if msgspec.json.decode(line, type=_Request).type == "stop":
+                if decoded(line, _Request).type == "stop":
                     stop.request("a request on standard input")
 
     return hear

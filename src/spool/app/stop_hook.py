@@ -6,6 +6,7 @@ import msgspec
 
 from spool.app.observers import Observer
 from spool.app.verify import Subject, record_tree, verify
+from spool.decoders import decoded
 from spool.domain.gates.verification import Release, Session, after_block, give_up
 from spool.domain.settings import Settings
 from spool.errors import UsageError
@@ -39,7 +40,7 @@ class HookAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 def read_call(data: bytes) -> HookCall:
     """Return the call; raise a UsageError if it is none."""
     try:
-        return msgspec.json.decode(data, type=HookCall)
+        return decoded(data, HookCall)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"standard input is not a hook's JSON: {error}") from None
 

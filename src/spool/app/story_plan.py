@@ -5,12 +5,12 @@ from pathlib import Path
 
 from spool.app.build import Parts
 from spool.app.gates import own_folders
+from spool.app.openspec_command import run_openspec
 from spool.domain.loop import Door, state_path
 from spool.domain.spec import LoopSpec
 from spool.engine.plan import Plan
 from spool.engine.plans.stories import StoryPlan
 from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
-from spool.host.command import run_command
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository
 from spool.sources.openspec import OpenSpec
@@ -41,7 +41,11 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> Plan:
     )
     world = StoryWorld(
         source=ChangeStories(
-            parts.project, spec.change, timeout_s=settings.command_timeout, openspec=_openspec(spec, parts)
+            parts.project,
+            spec.change,
+            timeout_s=settings.command_timeout,
+            openspec=_openspec(spec, parts),
+            errand=spec.errand,
         ),
         checkpoints=checkpoints,
         read_context=parts.folder.context,
@@ -72,7 +76,7 @@ def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
         return None
 
     async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_command(argv, directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
+        done = await run_openspec(argv[1:], directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
         return done.output
 
     return OpenSpec(ask)

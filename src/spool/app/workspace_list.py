@@ -29,6 +29,7 @@ from spool.host.git.workspaces.clones import (
 )
 from spool.host.git.workspaces.delivery import FETCHED, Branches
 from spool.host.git.workspaces.inspection import Inspection, Loose
+from spool.host.git.workspaces.opening import serving
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
 from spool.host.state.places import user_data
@@ -109,13 +110,15 @@ async def _inspect(row: WorkspaceRow) -> Loose:
     if clone is None:
         raise UsageError(f"the clone {path} is gone")
     branches = Branches(common, timeout_s=_TIMEOUT_S)
+    workspace = workspace_of(path.parent, clone, "")
     try:
+        served_by = serving(workspace)
         with suppress(BranchMoved):  # its commits are then on no branch, which the inspection sees
-            await branches.deliver(row.change, workspace_of(path.parent, clone, ""))
-    except (CommandError, OSError) as error:
+            await branches.deliver(row.change, workspace, served_by=served_by)
+    except (CommandError, UsageError, OSError) as error:  # without bubblewrap nothing of a sandbox is read
         return Loose(unknown=str(error))
     commit = await branches.commit_of(f"{FETCHED}{row.change}")
-    return await inspection.of_clone(path, path.parent / KEPT, commit, clone.object_format)
+    return await inspection.of_clone(path, path.parent / KEPT, commit, clone.object_format, served_by=served_by)
 
 
 def _repository(here: Path, *, required: bool) -> Repository | None:

@@ -8,19 +8,22 @@ from pathlib import Path
 import msgspec
 
 from spool.app.build import find_harness, require_file
-from spool.app.workspaces import no_clone
+from spool.app.workspaces import NOBODY, enclosure_of, no_clone
 from spool.domain.checkout import Checkout
 from spool.domain.loop import Door
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec
-from spool.domain.text import counted
+from spool.domain.text import counted, one_line
 from spool.domain.workspace import Kind, Workspace, branch_of_change
 from spool.errors import BranchMoved, CommandFailed, Hint, NoWorktree, UsageError
+from spool.host.command import run_command
 from spool.host.git.checkouts import bring_along, existing_branch, find_checkout, make_checkout, set_up
+from spool.host.git.checkpoints.pace import Pace, paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import NoRepository, Repository, find_repository, head_of, run_git
 from spool.host.git.workspaces.clones import Plan, home_of, make_clone, mark_ready, read_record, workspace_of
 from spool.host.git.workspaces.delivery import Branches
+from spool.host.git.workspaces.transport import CLONE_S
 from spool.sources.project import project_at
 
 
@@ -31,12 +34,13 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def place(spec: LoopSpec, asked: Kind | None, *, base: str = "") -> Placed:
+def place(spec: LoopSpec, asked: Kind | None, *, base: str = "", pace: Pace = lambda *_: None) -> Placed:
     """Return a spec for a workspace of this kind, which is made if there is none.
 
     Without a kind it is the tree one stands in or, for a sandbox, a clone.
 
     `base` is the commit from which new work starts, HEAD by default. Commits are implied: the work ends on a branch.
+    `pace` hears how far a clone is.
     """
     kind = asked or (Kind.CLONE if spec.fence else Kind.HERE)
     if spec.fence is not None and kind is not Kind.CLONE:
@@ -44,7 +48,8 @@ def place(spec: LoopSpec, asked: Kind | None, *, base: str = "") -> Placed:
     if kind is Kind.HERE:
         return Placed(spec=spec)
     require_file(find_harness(spec.settings), Path(spec.root))  # a missing agent is noticed before anything is made
-    workspace, notes = asyncio.run(_Making(spec).make(kind, base))
+    with paced(pace):
+        workspace, notes = asyncio.run(_Making(spec).make(kind, base))
     settings = committing(spec.settings, spec.door)
     return Placed(spec=msgspec.structs.replace(spec, workspace=workspace, settings=settings), notes=tuple(notes))
 
@@ -132,6 +137,7 @@ class _Making:
                     branch=branch,
                     base=left or base,
                     left=left,
+                    also=self._spec.errand.onto if self._spec.errand else "",
                     sandboxed=self._spec.fence is not None,
                     folders=folders,
                 )
@@ -143,11 +149,26 @@ class _Making:
         except BranchMoved as error:
             hint = Hint.REMOVE_WORKSPACE if clone is not None and error.moved else error.hint
             raise UsageError(str(error), hint=hint) from None
+        workspace = workspace_of(home, clone, self._inside(repository))
         if not clone.ready:
-            if self._spec.settings.worktree_setup:
-                set_up(self._spec.settings.worktree_setup, home / clone.folder)
-            clone = mark_ready(home, clone)
-        return workspace_of(home, clone, self._inside(repository))
+            await self._set_up_clone(workspace)
+            mark_ready(home, clone)
+        return workspace
+
+    async def _set_up_clone(self, workspace: Workspace) -> None:
+        """Run the setup command in a clone, fenced in as agents are: they may have written what it runs."""
+        command, top = self._spec.settings.worktree_setup, Path(workspace.path)
+        if not command:
+            return
+        enclosure = enclosure_of(msgspec.structs.replace(self._spec, workspace=workspace), NOBODY)
+        if enclosure is None:
+            set_up(command, top)
+            return
+        argv, env = enclosure.enclose(("/bin/sh", "-c", command), {}, directory=top)
+        done = await run_command(argv, directory=top, timeout_s=CLONE_S, env=env)
+        if done.exit_code:
+            said = one_line((done.errors or done.output).decode("utf-8", "replace")[-1_000:], 300)
+            raise CommandFailed(f"the setup command exited with code {done.exit_code} in the sandbox: {said}")
 
     def _require_same_fence(self, path: Path, *, sandboxed: bool) -> None:
         """Raise if fenced-in and other agents would share a clone, each trusting what the others left."""

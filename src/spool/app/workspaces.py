@@ -14,13 +14,15 @@ from spool.domain.workspace import Kind, Workspace
 from spool.engine.ports import Deliver, delivered_already
 from spool.errors import Hint, UsageError, WorksElsewhere
 from spool.host.git.workspaces.delivery import Branches
-from spool.host.git.workspaces.opening import git_fence, main_of
-from spool.host.git.workspaces.transport import UPLOAD_PACK
+from spool.host.git.workspaces.opening import main_of, serving
 from spool.host.state.store import hide_from_git
 from spool.nofollow import Linked, make_folder
 
 if TYPE_CHECKING:
     from spool.host.sandbox.fence import Enclosure
+
+NOBODY = Traits(program="git", install="git")
+"""Who runs what needs no agent, and none of its credentials."""
 
 
 def deliverer(spec: LoopSpec) -> Deliver:
@@ -29,7 +31,7 @@ def deliverer(spec: LoopSpec) -> Deliver:
     if workspace is None or workspace.kind is not Kind.CLONE:
         return delivered_already
     branches = Branches(Path(workspace.repository), timeout_s=spec.settings.command_timeout)
-    served_by = git_fence(workspace).serving() if workspace.sandboxed else UPLOAD_PACK
+    served_by = serving(workspace)
 
     async def deliver() -> None:
         await branches.deliver(spec.change, workspace, served_by=served_by)

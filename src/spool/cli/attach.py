@@ -6,31 +6,62 @@ from pathlib import Path
 
 import click
 
-from spool.app.loops import find_loop, is_running, why_ended
+from spool.app.loops import find_loop, is_running, running, why_ended
 from spool.app.observers import Observer
-from spool.app.reach import reach_of
+from spool.app.reach import Reach, reach_of
 from spool.app.watching import events_of, log_of
 from spool.cli.loop_options import REACH_OPTIONS, together
 from spool.cli.target import complete_loop
 from spool.domain.events import RunEnded
+from spool.domain.fleet import is_fleet_id
 from spool.domain.loop import LoopSummary
 from spool.domain.spec import Show
 from spool.domain.text import one_line
+from spool.errors import Hint, UsageError
 from spool.views import words
 from spool.views.say import copy_out, say
 from spool.views.select import terminal_view
 
 
 @click.command("attach")
-@click.argument("name", metavar="ID", shell_complete=complete_loop)
+@click.argument("name", metavar="[ID]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @together(REACH_OPTIONS)
-def attach(name: str, as_json: bool, path: str | None, everywhere: bool) -> int:
+def attach(name: str | None, as_json: bool, path: str | None, everywhere: bool) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
-    ID is an id from `spool ps`, or a change of this repository. Exits with the loop's exit code.
+    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository. Exits with the loop's exit code.
+
+    Without ID, watch all running loops of this repository on the full screen, and switch between them with [ and ].
     """
-    return attach_to(find_loop(name, reach_of(path, everywhere=everywhere)), as_json=as_json)
+    reach = reach_of(path, everywhere=everywhere)
+    if name is not None:
+        if fleet_id := _elsewhere(name, reach):
+            from spool.cli.fleet.watch import watch
+
+            return watch(fleet_id, terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False), follow=True)
+        return attach_to(find_loop(name, reach), as_json=as_json)
+    if as_json:
+        raise UsageError("--json takes one loop", hint="give its id; spool ps lists them")
+    return _on_screen(reach)
+
+
+def _on_screen(reach: Reach) -> int:
+    """Open the screen on the loop that was started last."""
+    from spool.cli.trust import settings_to_start
+    from spool.cli.tui import open_screen, require_terminal
+
+    loops = [loop for loop in running() if reach.holds(loop)]
+    if not loops:
+        raise UsageError("no loop is running here", hint=Hint.LIST_LOOPS)
+    require_terminal()
+    latest = max(loops, key=lambda loop: loop.started_at)
+    root = Path(latest.root)
+    settings = settings_to_start(root, {}, ask=True).settings  # a loop can be started there as well
+    from spool.app.client import Client
+    from spool.sources.project import Project
+
+    return open_screen(Client(Project(root), settings), loop=latest)
 
 
 @click.command("logs")
@@ -40,10 +71,25 @@ def attach(name: str, as_json: bool, path: str | None, everywhere: bool) -> int:
 def logs(name: str, follow: bool, path: str | None, everywhere: bool) -> int:
     """Print a loop's output so far.
 
-    ID is an id from `spool ps`, or a change of this repository.
+    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository.
     """
-    show_log(find_loop(name, reach_of(path, everywhere=everywhere)), follow=follow)
+    reach = reach_of(path, everywhere=everywhere)
+    if fleet_id := _elsewhere(name, reach):
+        from spool.cli.fleet.watch import watch
+        from spool.views.lines import PlainView
+
+        watch(fleet_id, PlainView(stream=True, verbose=True), follow=follow)
+        return 0
+    show_log(find_loop(name, reach), follow=follow)
     return 0
+
+
+def _elsewhere(name: str, reach: Reach) -> str:
+    """Return the id in the fleet of a loop whose files are not here: on another host, or gone with their clone."""
+    if is_fleet_id(name):
+        return name
+    loop = find_loop(name, reach)
+    return "" if Path(loop.folder).exists() else loop.fleet_id
 
 
 def attach_to(loop: LoopSummary, *, as_json: bool = False) -> int:

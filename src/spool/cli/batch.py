@@ -21,14 +21,17 @@ def run_batch(names: Sequence[str], given: dict[str, Any]) -> int:
     _refuse_contradictions(given)
     from spool.app.batch import Batch
     from spool.views.batch import batch_view, show_ends
+    from spool.views.say import say
 
     plan = _plan(names, given)
     changes = [member.change for member in plan.members]
+    if not given["as_json"]:
+        say("Watch them on the full screen, in another terminal: spool attach", err=True)
     view = batch_view(changes, as_json=given["as_json"], verbose=given["verbose"])
     batch = Batch(plan, view, as_json=given["as_json"])
     code = batch.run()
     if not given["as_json"]:
-        show_ends(batch.ended)
+        show_ends(batch.ended, plan.specs[0].again)
     return code
 
 
@@ -59,12 +62,6 @@ def _plan(names: Sequence[str], given: dict[str, Any]) -> "BatchPlan":
         kind=Kind(given["place"] or (Kind.CLONE if settings.sandbox else Kind.WORKTREE)),
         parallel=given["parallel"] or _DEFAULT_PARALLEL,
     )
-
-
-def _named(name: str) -> str:
-    from spool.cli.target import pick_change
-
-    return pick_change(name, None, interactive=False)[1]
 
 
 def _refuse_contradictions(given: dict[str, Any]) -> None:

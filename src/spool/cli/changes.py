@@ -97,7 +97,7 @@ def archive(change: str | None, yes: bool) -> None:
     if still_open and not yes:
         what = f"{found} has {counted(still_open, 'open task')}"
         if not _on_terminal():
-            raise UsageError(what, hint="--yes archives it all the same")
+            raise UsageError(what, hint="--yes archives it anyway")
         click.confirm(f"{what}. Archive it?", abort=True, err=True)
     say(put_away(project, found, today=datetime.now().astimezone().date()))
 

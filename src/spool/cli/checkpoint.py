@@ -58,7 +58,7 @@ def show(name: str) -> None:
     say_text(checkpoints.show(name))
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Print a discarded attempt as a patch.")
 @click.argument("name", shell_complete=complete_checkpoint)
 @click.option("--output", "-o", metavar="FILE", help="Write the exact patch to a file.")
 def diff(name: str, output: str | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from spool.app.launch import report_failure, take_ticket
-from spool.cli.edge import flush_streams, guarded, replace_unencodable
+from spool.cli.edge import flush_streams, guarded, load_asyncio, replace_unencodable
 from spool.domain.loop import Door
 from spool.domain.spec import LoopSpec
 from spool.domain.verdict import ExitCode
@@ -55,6 +55,7 @@ def _run(spec: LoopSpec) -> int:
     in_worktree = spec.door is Door.WORKTREE
     if in_worktree:
         sys.stderr = Tee(sys.stderr, Path(spec.root))
+    load_asyncio()
     from spool.cli.starting import run_here
 
     try:

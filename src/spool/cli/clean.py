@@ -44,7 +44,8 @@ def clean(ended: bool, older_than: float | None, everything: bool, yes: bool, as
         _show(found)
         _confirm(f"Remove all of this, {size(found.bytes)}, from {found.root}?", yes=yes)
         traces.remove_everything()
-        say("Removed. Your changes and settings in .spool are still there.")
+        kept = " Your changes and settings in .spool are still there." if (found.root / ".spool").is_dir() else ""
+        say(f"Removed.{kept}")
     elif ended or older_than is not None:
         picked = chosen(found.loops, ended=ended, older_than_s=older_than, now=datetime.now(UTC))
         _remove(traces, picked, yes=yes)
@@ -83,7 +84,7 @@ def _confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to agree", hint="--yes removes without asking")
+        raise UsageError("--yes is required in non-interactive mode", hint="it removes without asking")
     click.confirm(question, abort=True, err=True)
 
 

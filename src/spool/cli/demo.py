@@ -19,14 +19,15 @@ from spool.views.say import say, say_text
 def demo(on_screen: bool, keep: str | None) -> int:
     """Watch a complete loop in a scratch repository, in less than a minute; needs no agent and no API key.
 
-    A scripted agent works on a small shop with failing tests. It gives up once, and is taken back; it deletes a test
-    once, and is refused.
+    A scripted agent works on a small shop with failing tests. It gives up once, and its work is reverted; it
+    deletes a test once, and its claim is refused.
     """
     with ExitStack() as stack:
         if keep is not None:
             root = _new_folder(Path(keep))
         else:
             root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spool-demo-"))).resolve()
+            stack.callback(_forget, root)
         code = play_on_screen(root) if on_screen else _play(root)
         if keep is not None:
             from spool.app.trust import grant
@@ -42,6 +43,13 @@ def _new_folder(path: Path) -> Path:
         raise UsageError(f"{path} is not empty", hint="name a new directory")
     path.mkdir(parents=True, exist_ok=True)
     return path.resolve()
+
+
+def _forget(root: Path) -> None:
+    """Remove what the person's own state directory has about the demo."""
+    from spool.app.footprint import Traces
+
+    Traces(root).remove_everything()
 
 
 def _play(root: Path) -> int:

@@ -9,19 +9,20 @@ from spool.domain.diagnosis import Diagnosis, Health
 from spool.domain.text import counted
 from spool.views.first_steps import say_hanging
 from spool.views.hints import worded
+from spool.views.look import Role
 from spool.views.say import say, say_json
 
-_COLOURS = {Health.GOOD: "green", Health.NOTE: "yellow", Health.BAD: "red"}
+_ROLES = {Health.GOOD: Role.GOOD, Health.NOTE: Role.WARN, Health.BAD: Role.BAD}
 
 
 @click.command("doctor", epilog="Exit codes: 0 no problem is left, 1 one is, 2 usage error.")
-@click.option("--fix", is_flag=True, help="Mend what can be mended; nothing is deleted.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed; nothing is deleted.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.help_option("-h", "--help")
 def doctor(fix: bool, as_json: bool) -> int:
     """Examine git, the agents, the terminals, the sandbox, the disk and what Spool has written.
 
-    Says what it would mend; --fix does it.
+    Names what it would fix; --fix does it.
     """
     cases = examine(Path.cwd())
     found = [mend(case) if fix else case.found for case in cases]
@@ -47,7 +48,7 @@ def _fields(one: Diagnosis) -> dict[str, object]:
 
 def _show(one: Diagnosis) -> None:
     state = "mended" if one.mended else str(one.health)
-    colour = _COLOURS[Health.GOOD if one.mended else one.health]
+    colour = _ROLES[Health.GOOD if one.mended else one.health].colour
     say_hanging(f"{state:<8} {one.area:<10} ", one.what, colour=colour, word=state)
     if one.health is not Health.GOOD and not one.mended:
         for text in (worded(one.hint), f"--fix would: {one.mend}" if one.mend else ""):

@@ -23,7 +23,15 @@ def harness() -> None:
 @harness.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_harnesses(as_json: bool) -> None:
-    """List the agents with their version and features."""
+    """List the agents with their version and features.
+
+    Any command that reads a prompt from standard input can be an agent. Name it in your own config.toml, or in
+    .spool/config.toml, then use --harness NAME:
+
+    \b
+      [harnesses.NAME]
+      argv = ["my-agent", "--quiet"]
+    """
     rows = list_agents()
     if as_json:
         say_json(rows, indent=2)

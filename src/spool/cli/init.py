@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from spool.app.setup import Surroundings, look_around, settings_text, write_settings
+from spool.app.setup import Surroundings, look_around, settings_text, toml_string, write_settings
 from spool.app.trust import trust_report
 from spool.domain.text import one_line
 from spool.views.first_steps import say_commands
@@ -24,6 +24,8 @@ def init(dry_run: bool) -> None:
     _report(found)
     if found.configured:
         say("", f"{found.settings_file} is already there and stays as it is.")
+        if found.toolchain.test and not found.checked:
+            say(f"No check runs your tests: add [[gates]] with run = {toml_string(found.toolchain.test)}")
         if trust_report(found.root).untrusted:
             say("Some of it is not trusted: spool trust shows it, spool trust --grant lets it count.")
         _next(found)
@@ -72,6 +74,7 @@ def _next(found: Surroundings) -> None:
     else:
         commands |= {'spool new "Add login"': "write a change", "spool run PLAN.md": "or run any Markdown list"}
     if not found.agents:
-        commands["spool demo"] = "see a loop without an agent"
+        alone = {"spool demo": "see a loop without an agent", "spool harness list": "see how to install an agent"}
+        commands = alone | commands
     say("", "Next:")
     say_commands(commands)

@@ -70,8 +70,8 @@ SANDBOX_OPTIONS = (
     ),
 )
 REACH_OPTIONS = (
-    _where("--path", metavar="DIR", help="Mean the repository around this directory."),
-    _where("--all-projects", "everywhere", is_flag=True, help="Mean the loops of other projects too."),
+    _target("--path", metavar="DIR", help="Use the repository around this directory."),
+    _target("--all-projects", "everywhere", is_flag=True, help="Include the loops of other projects."),
 )
 
 
@@ -95,13 +95,13 @@ AGENT_OPTIONS = (
     ),
     _agent("--resume-agent", is_flag=True, default=None, help="Continue one agent conversation across iterations."),
 )
-_VERIFY = _checks(
-    "--verify",
-    "verify",
-    multiple=True,
-    metavar="CMD",
-    help="Run CMD when the agent claims completion, and refuse the claim unless it succeeds. Repeatable.",
-)
+
+
+def _verify(what: str) -> _Decorator[Any]:
+    return _checks("--verify", "verify", multiple=True, metavar="CMD", help=f"{what} Repeatable.")
+
+
+_VERIFY = _verify("Run CMD when the agent claims completion, and refuse the claim unless it succeeds.")
 _BUILT_IN = _checks(
     "--gate",
     "built_in",
@@ -130,7 +130,7 @@ GATE_OPTIONS = (
     *_POLICY,
     _checks("--allow-empty", is_flag=True, default=None, help="Accept a claim that changes no file."),
 )
-VERIFY_OPTIONS = (_VERIFY, _BUILT_IN, *_POLICY)
+VERIFY_OPTIONS = (_verify("Also run CMD as a check."), _BUILT_IN, *_POLICY)
 TICK_OPTION = _target("--tick", is_flag=True, help="Add boxes to the plain list items of a plan file.")
 AGENT_LIMIT_OPTIONS = (
     _limits(

@@ -28,10 +28,12 @@ _COMMANDS = {
     "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
     "workspace": ("spool.cli.workspace:workspace", "List and remove the worktrees and clones in which loops work."),
+    "fleet": ("spool.cli.fleet:fleet", "Run changes on many hosts: a queue, workers, and what they do."),
     "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),
     "attach": ("spool.cli.attach:attach", "Watch a running loop."),
     "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),
     "report": ("spool.cli.report:report", "Report what loops did: verdicts, evidence, time, cost, and what is next."),
+    "web": ("spool.cli.web:web", "Show all loops of this machine in a browser, live."),
     "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
     "doctor": ("spool.cli.doctor:doctor", "Examine git, the agents, the disk and what Spool has written."),
@@ -65,13 +67,17 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; suggest the one that a mistyped name is closest to."""
+        """Find a command; suggest the one that a mistyped name is closest to, and `run` for a plan file."""
         if args and args[0] not in self._table and not args[0].startswith("-"):
             from difflib import get_close_matches  # only for a mistake
+            from shlex import quote
+
+            from spool.domain.plan_file.names import is_plan_name
 
             near = get_close_matches(args[0], self._table, n=1)
-            if near:
-                raise UsageError(f"no such command: '{one_line(args[0], 40)}'", hint=f"did you mean: {near[0]}?")
+            if near or is_plan_name(args[0]):
+                hint = f"did you mean: {near[0]}?" if near else f"to run a plan: spool run {quote(args[0])}"
+                raise UsageError(f"no such command: '{one_line(args[0], 40)}'", hint=hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

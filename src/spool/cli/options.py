@@ -14,6 +14,7 @@ _HEADINGS = (
     "Input",
     "Worktree",
     "Workspace",
+    "Fleet",
     "Agent",
     "Completion and limits",
     "Checks",
@@ -22,6 +23,7 @@ _HEADINGS = (
     "Terminal",
     "Output",
     "Status and context (start no loop)",
+    "Options",
     "Help",
 )
 """The headings of the help, in order."""
@@ -45,10 +47,11 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section per group."""
         groups: dict[str, list[tuple[str, str]]] = {}
+        rest = "Help" if any(isinstance(param, GroupedOption) for param in self.params) else "Options"
         for param in sorted(self.get_params(ctx), key=lambda param: not isinstance(param, GroupedOption)):
             row = param.get_help_record(ctx)
             if isinstance(param, click.Option) and row is not None:
-                groups.setdefault(getattr(param, "group", "Help"), []).append(row)
+                groups.setdefault(getattr(param, "group", rest), []).append(row)
         for name in sorted(groups, key=_HEADINGS.index):
             rows = groups[name]
             with formatter.section(name):

@@ -9,6 +9,7 @@ import msgspec
 
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS, STALL_OPTION
+from spool.cli.edge import load_asyncio
 from spool.cli.options import EXIT_CODES, GroupedCommand, option
 from spool.cli.target import complete_plan, pick_change, resume_command
 from spool.domain.loop import Door
@@ -72,6 +73,7 @@ def ralph(prompt: tuple[str, ...], **given: Any) -> int:
     if shared.may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
         return 0
 
+    load_asyncio()
     from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 
 from spool.cli.loop_options import REACH_OPTIONS, together
-from spool.cli.options import GroupedCommand
+from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_loop
 from spool.errors import UsageError
 
+_which = option("Input")
+_output = option("Output")
 _EXAMPLES = (
     "spool report",
     "spool report add-auth",
@@ -20,17 +22,15 @@ _EXAMPLES = (
 
 @click.command("report", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("name", metavar="[CHANGE|RUN]", required=False, shell_complete=complete_loop)
-@click.option(
+@_which(
     "--since",
     metavar="TIME",
     help="Count only what happened since then: yesterday, today, 12h, 2026-03-02.  "
     "[default: the whole loop; without a name: yesterday]",
 )
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--html", "html_file", metavar="FILE", help="Write one HTML file with charts and diffs, and nothing to load."
-)
+@_output("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@_output("--json", "as_json", is_flag=True, help="Print JSON.")
+@_output("--html", "html_file", metavar="FILE", help="Write one HTML file with charts and diffs, and nothing to load.")
 @together(REACH_OPTIONS)
 def report(
     name: str | None,

@@ -8,6 +8,7 @@ import msgspec
 
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS
+from spool.cli.edge import load_asyncio
 from spool.cli.options import GroupedCommand, option
 from spool.cli.target import complete_change, pick_change, resume_command
 from spool.domain.loop import Door
@@ -85,6 +86,7 @@ def run(changes: tuple[str, ...], **given: Any) -> int:
         from spool.cli.looking import show_or_add_context
 
         return show_or_add_context(Door.RUN, given, project.root, found)
+    load_asyncio()
     from spool.cli.starting import place_loop, start
     from spool.cli.trust import settings_to_start
 

@@ -22,8 +22,10 @@ from spool.views.select import observers_of
 def place_loop(spec: LoopSpec, kind: str | None, *, base: str = "") -> LoopSpec:
     """Return a spec with the workspace that was asked for, and say what was made."""
     from spool.app.workspace_start import place
+    from spool.views.estimates import WorkLine
 
-    placed = place(spec, Kind(kind) if kind else None, base=base)
+    with WorkLine() as line:
+        placed = place(spec, Kind(kind) if kind else None, base=base, pace=line.advance)
     for note in placed.notes:
         say(note, err=True)
     return placed.spec

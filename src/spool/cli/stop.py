@@ -9,6 +9,7 @@ from spool.app.loops import find_loop, with_runner
 from spool.app.reach import reach_of
 from spool.cli.loop_options import REACH_OPTIONS, together
 from spool.cli.target import complete_loop
+from spool.domain.fleet import is_fleet_id
 from spool.domain.loop import LoopSummary
 from spool.domain.text import counted, one_line
 from spool.errors import UsageError
@@ -25,13 +26,23 @@ _STOP = "spool stop"
 def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop loops and wait until their agents have exited.
 
-    ID is an id from `spool ps`, or a change of this repository; --all-projects alone stops all loops on this machine.
-    Stopping a loop that has already ended succeeds.
+    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository; --all-projects alone stops all
+    loops on this machine. Stopping a loop that has already ended succeeds.
     """
     if bool(names) == (every_one or (everywhere and not names)):
         raise UsageError("name a loop to stop, or use --all", hint="spool ps lists them")
     if not names:
         return stop_all(within_reach(path, everywhere=everywhere), by=_STOP)
+    if fleet := tuple(name for name in names if is_fleet_id(name)):
+        from spool.cli.fleet.steer import stop_in_fleet
+
+        code = stop_in_fleet(fleet)
+        here = tuple(name for name in names if name not in fleet)
+        return code if not here else max(code, _stop_here(here, path, everywhere=everywhere))
+    return _stop_here(names, path, everywhere=everywhere)
+
+
+def _stop_here(names: Sequence[str], path: str | None, *, everywhere: bool) -> int:
     reach = reach_of(path, everywhere=everywhere)
     found = {loop.run_id: loop for loop in (find_loop(name, reach) for name in names)}
     return stop_all(list(found.values()), by=_STOP)

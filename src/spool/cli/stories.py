@@ -13,7 +13,7 @@ from spool.views.say import say, say_json
 
 
 @click.command("stories")
-@click.argument("change", required=False, shell_complete=complete_change)
+@click.argument("change", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change and which are done."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spool.domain.change import NO_CHANGES_HINT, ChangeInfo
+from spool.domain.change import ChangeInfo
 from spool.domain.plan_file.names import is_plan_name
 from spool.domain.text import one_line
-from spool.errors import SpoolError, UsageError
+from spool.errors import Hint, SpoolError, UsageError
 from spool.sources.project import Project, find_project
 
 if TYPE_CHECKING:  # only commands that need settings import them
@@ -36,7 +36,7 @@ def pick_change(
     candidates = project.changes() if module is None else project.in_module(module)
     if not candidates:
         where = f"module '{module}'" if module is not None else "this project"
-        raise UsageError(f"no active change in {where}", hint=NO_CHANGES_HINT)
+        raise UsageError(f"no active change in {where}", hint=Hint.NO_CHANGES)
     if only_one and len(candidates) == 1:
         return project, candidates[0].id
     if not interactive:

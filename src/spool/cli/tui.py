@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 
 @click.command("tui", cls=GroupedCommand, examples=_EXAMPLES)
-@click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_change)
+@click.argument("change_id", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
 def tui(change_id: str | None, **given: Any) -> int:
     """Pick a change, read it, start its loop and watch it, full screen.
 

@@ -32,7 +32,7 @@ _EXAMPLES = (
     examples=_EXAMPLES,
     epilog="Exit codes: 0 nothing is refused, 1 refused or unverifiable, 2 usage error, 130 interrupted.",
 )
-@click.argument("change", required=False, shell_complete=complete_change)
+@click.argument("change", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
 @shared.together(shared.VERIFY_OPTIONS)
 @_output("--json", "as_json", is_flag=True, help="Print JSON.")
 @_hook("--hook", is_flag=True, help="Read a hook's JSON from standard input, and block the stop if a check refuses it.")

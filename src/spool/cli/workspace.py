@@ -26,7 +26,7 @@ def workspace() -> None:
     """List and remove the worktrees and clones in which loops work."""
 
 
-@workspace.command("list")
+@workspace.command("list", short_help="List the workspaces of this repository.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--all-projects", "everywhere", is_flag=True, help="List the clones of other projects too.")
 def list_all(as_json: bool, everywhere: bool) -> None:
@@ -76,5 +76,5 @@ def _agrees(row: WorkspaceRow, loose: Loose) -> bool:
     if loose.commits:
         say(f"On no branch: the commits of {', '.join(one_line(name, 100) for name in loose.commits)}", err=True)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{row.path} holds work that is on no branch", hint="--yes removes it all the same")
-    return click.confirm(f"Remove {row.path} all the same?", default=False, err=True)
+        raise UsageError(f"{row.path} holds work that is on no branch", hint="--yes removes it anyway")
+    return click.confirm(f"Remove {row.path} anyway?", default=False, err=True)

@@ -54,6 +54,24 @@ class Exceeded(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Used(msgspec.Struct, frozen=True):
+    """How much of a budget is used, in its own unit."""
+
+    limit: Limit
+    used: float
+    most: float
+
+    @property
+    def share(self) -> float:
+        """The used share, from 0 on."""
+        return self.used / self.most
+
+    @property
+    def left(self) -> float:
+        """What is left; 0 if nothing is."""
+        return max(0.0, self.most - self.used)
+
+
 class Concern(msgspec.Struct, frozen=True):
     """A budget that cannot be kept."""
 
@@ -80,6 +98,24 @@ def exceeded(
     if _reached(today.cost_usd, budgets.max_cost_per_day):
         return Exceeded(Limit.COST_PER_DAY, f"today's budget of ${budgets.max_cost_per_day:.2f} is used up")
     return None
+
+
+def used_of(
+    budgets: Budgets,
+    used: Usage,
+    *,
+    run_s: float = 0.0,
+    today: Usage = Usage(),  # noqa: B008 - a frozen value
+) -> list[Used]:
+    """Return how much of each budget is used, the scarcest first."""
+    found = (
+        Used(Limit.TOKENS, used.tokens or 0, budgets.max_tokens),
+        Used(Limit.COST, used.cost_usd or 0.0, budgets.max_cost_usd),
+        Used(Limit.DURATION, run_s, budgets.max_duration_s),
+        Used(Limit.TOKENS_PER_DAY, today.tokens or 0, budgets.max_tokens_per_day),
+        Used(Limit.COST_PER_DAY, today.cost_usd or 0.0, budgets.max_cost_per_day),
+    )
+    return sorted((one for one in found if one.most), key=lambda one: -one.share)
 
 
 def concerns(budgets: Budgets, harness: str, *, reports_cost: bool, reports_tokens: bool) -> list[Concern]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from spool.domain.text import one_line
-from spool.errors import UsageError
+from spool.errors import Hint, UsageError
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _NUMBERED = re.compile(r"(\d+)-(\d+)(?:_(.+))?")
@@ -94,11 +94,8 @@ def resolve(query: str, ids: Iterable[str]) -> str:
     if found:
         raise UsageError(f"'{query}' is ambiguous: {', '.join(found)}", hint="give more of the id")
     if not known:
-        raise UsageError(f"no such change: '{query}'; this project has no active changes", hint=NO_CHANGES_HINT)
+        raise UsageError(f"no such change: '{query}'; this project has no active changes", hint=Hint.NO_CHANGES)
     raise UsageError(f"no such change: '{query}'", hint=f"active changes: {', '.join(known)}")
-
-
-NO_CHANGES_HINT = "a change is a folder with a proposal.md under .spool/changes/ or openspec/changes/"
 
 
 def _same_number(change_id: str, query: str) -> bool:

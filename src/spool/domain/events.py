@@ -1,6 +1,5 @@
 """The events that a runner emits. All views are built from them."""
 
-from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -9,6 +8,7 @@ from spool.domain.budget import Limit
 from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.gates.values import Proof
 from spool.domain.loop import SCHEMA
+from spool.domain.moments import Moment
 from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.stream import StreamEvent, Usage
@@ -19,7 +19,7 @@ from spool.domain.verdict import Limits, Status
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """Base of the events; the journal fills in the time, the sequence number and the run."""
 
-    at: datetime | None = None
+    at: Moment | None = None
     seq: int = 0
     run_id: str = ""
 
@@ -142,7 +142,7 @@ class GateStarted(_Event, frozen=True, kw_only=True, tag="GateStarted"):
 
     gate: str
     purpose: str
-    """`baseline`, `claim`, `again`; `replay` of the old tests, `proof` on the old source, and their `control`."""
+    """`baseline`, `claim`, `replay` of old tests, `proof` on old source, `control`; a second run adds `again`."""
     expected_s: float = 0.0
     """How long it took the last time; 0 if that is unknown."""
 
@@ -160,7 +160,7 @@ class GateEnded(_Event, frozen=True, kw_only=True, tag="GateEnded"):
 class Working(_Event, frozen=True, kw_only=True, tag="Working"):
     """Spool itself is busy with a large tree; small ones emit nothing."""
 
-    step: Literal["checkpoint", "restore"]
+    step: Literal["checkpoint", "restore", "clone"]
     share: float
     """How much of it is done, from 0 to 1."""
     files: int
@@ -170,7 +170,7 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="Waiting"):
     """The loop is waiting for a rate limit or pausing after errors."""
 
     seconds: float
-    until: datetime
+    until: Moment
     reason: str
 
 
@@ -227,6 +227,8 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     """The limit that ended it, if raising it lets the loop continue."""
     receipt: Receipt | None = None
     """What the loop has taken so far; None after an error of Spool's before its first iteration."""
+    retry_at: Moment | None = None
+    """When to start the loop again, if a rate limit ended a run that does not wait for it."""
 
 
 class NotStarted(_Event, frozen=True, kw_only=True, tag="NotStarted"):

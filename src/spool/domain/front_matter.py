@@ -25,7 +25,7 @@ def split(text: str) -> tuple[list[str], str]:
 
 
 def names_of(text: str, key: str) -> tuple[str, ...]:
-    """Return the names that a front matter lists under a key, in order and once each; raise if they are no list."""
+    """Return the names that a front matter lists under a key, in order and once each; raise if it is not a list."""
     found: list[str] = []
     inside = False
     for line in split(text)[0]:

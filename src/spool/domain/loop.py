@@ -10,6 +10,7 @@ from spool.domain.budget import Limit
 from spool.domain.carried import carried
 from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.gates.values import Proof
+from spool.domain.moments import Moment
 from spool.domain.receipt import Receipt
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
@@ -166,8 +167,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit | None = None
     """The limit that ended the run, if raising it lets the loop continue."""
     phase: Phase | None = None
-    phase_since: datetime | None = None
-    waiting_until: datetime | None = None
+    phase_since: Moment | None = None
+    waiting_until: Moment | None = None
     checking: str = ""
     """The gate that is running."""
     iteration: int = 0
@@ -180,9 +181,9 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The total usage of all iterations of this loop."""
     receipt: Receipt = Receipt()
     runner: Runner
-    started_at: datetime
-    updated_at: datetime
-    ended_at: datetime | None = None
+    started_at: Moment
+    updated_at: Moment
+    ended_at: Moment | None = None
 
     @property
     def id(self) -> str:
@@ -193,6 +194,11 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The project's name."""
         return self.project.rstrip("/").rpartition("/")[2]
+
+    @property
+    def fleet_id(self) -> str:
+        """The id of its change in the fleet, if a worker runs it; empty otherwise."""
+        return self.workspace.fleet_id if self.workspace else ""
 
     @property
     def directory(self) -> str:

@@ -1,10 +1,15 @@
-"""Parses a moment in the past, as a person types it."""
+"""Moments: as files hold them, and as a person types one."""
 
 from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
 
 from spool.domain.durations import seconds
 from spool.domain.text import one_line
 
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: one without cannot be compared with others, and only a forged file has one."""
 _MIDNIGHT = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
 
 

@@ -31,7 +31,7 @@ def next_numbered(slug: str, ids: Iterable[str], modules: Iterable[str], module:
 
 
 def next_named(slug: str, ids: Iterable[str]) -> str:
-    """Return a free name; a number tells it from a change that has the name already."""
+    """Return a free name; a number distinguishes it from a change that already has it."""
     taken, name, number = set(ids), slug, 2
     while name in taken:
         name, number = f"{slug}-{number}", number + 1

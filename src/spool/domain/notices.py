@@ -1,4 +1,4 @@
-"""Decides when a person is told of a loop: done, stuck, a long wait, a budget at 80 %, a person is needed, killed."""
+"""Decides when to notify a person: a loop is done, stuck, killed or waits long, a budget is at 80 %, help is needed."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from spool.domain import events
-from spool.domain.budget import Budgets, Limit
+from spool.domain.budget import Limit, Used, used_of
 from spool.domain.loop import LoopSummary
 from spool.domain.progress import LoopProgress
 from spool.domain.redaction import redacted
@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 class NoticeKind(StrEnum):
-    """Why a person is told."""
+    """Why a person is notified."""
 
     DONE = "done"
     STUCK = "stuck"
@@ -30,7 +30,7 @@ class NoticeKind(StrEnum):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is told; an outlet gets it as JSON. Its texts are redacted."""
+    """A notice for a person; an outlet gets it as JSON. Its texts are redacted."""
 
     kind: NoticeKind
     title: str
@@ -57,6 +57,7 @@ class NoticeFinder:
         self._began_at: datetime | None = None
         self._hopeless = ""
         self._warned: set[Limit] = set()
+        self._today = Usage()
 
     def see(self, event: events.Event) -> list[Notice]:
         """Take an event into account, and return the notices of this moment."""
@@ -75,15 +76,17 @@ class NoticeFinder:
                 pass
         return self.tick(event.at)
 
-    def tick(self, now: datetime | None) -> list[Notice]:
-        """Return a notice for each budget that has just reached 80 %."""
+    def tick(self, now: datetime | None, today: Usage | None = None) -> list[Notice]:
+        """Return a notice for each budget that has just reached 80 %; `today` is what all loops have used by now."""
+        self._today = today or self._today
+        if self._progress.ended is not None:
+            return []
         run_s = (now - self._began_at).total_seconds() if now and self._began_at else 0.0
-        found = []
-        for limit, text in near(self._limits, self._earlier + self._progress.usage, run_s):
-            if limit not in self._warned and self._progress.ended is None:
-                self._warned.add(limit)
-                found.append(self._notice(NoticeKind.BUDGET, "has used 80% of a budget", text, now))
-        return found
+        used, day = self._earlier + self._progress.usage, self._today + self._progress.running_usage
+        near = [one for one in used_of(self._limits, used, run_s=run_s, today=day) if one.share >= WARN_AT]
+        found = [one for one in near if one.limit not in self._warned]
+        self._warned |= {one.limit for one in found}
+        return [self._notice(NoticeKind.BUDGET, "has used 80% of a budget", _spent(one), now) for one in found]
 
     def _ended(self, event: events.RunEnded) -> list[Notice]:
         if event.status is Status.DONE:
@@ -113,16 +116,19 @@ class NoticeFinder:
         )
 
 
-def near(budgets: Budgets, used: Usage, run_s: float) -> list[tuple[Limit, str]]:
-    """Return the budgets of a loop that are used up to 80 %."""
-    found = []
-    if budgets.max_cost_usd and (used.cost_usd or 0.0) >= WARN_AT * budgets.max_cost_usd:
-        found.append((Limit.COST, f"${used.cost_usd:.2f} of ${budgets.max_cost_usd:.2f}"))
-    if budgets.max_tokens and (used.tokens or 0) >= WARN_AT * budgets.max_tokens:
-        found.append((Limit.TOKENS, f"{used.tokens} of {budgets.max_tokens} tokens"))
-    if budgets.max_duration_s and run_s >= WARN_AT * budgets.max_duration_s:
-        found.append((Limit.DURATION, f"{run_s / 60:.0f} of {budgets.max_duration_s / 60:.0f} minutes"))
-    return found
+def _spent(one: Used) -> str:
+    """Say how much of a budget is used."""
+    match one.limit:
+        case Limit.COST:
+            return f"${one.used:.2f} of ${one.most:.2f}"
+        case Limit.COST_PER_DAY:
+            return f"${one.used:.2f} of ${one.most:.2f} today, all loops together"
+        case Limit.TOKENS:
+            return f"{one.used:.0f} of {one.most:.0f} tokens"
+        case Limit.TOKENS_PER_DAY:
+            return f"{one.used:.0f} of {one.most:.0f} tokens today, all loops together"
+        case _:
+            return f"{one.used / 60:.0f} of {one.most / 60:.0f} minutes"
 
 
 def killed(loop: LoopSummary) -> Notice:

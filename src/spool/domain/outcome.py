@@ -1,6 +1,5 @@
 """Classifies the facts of an iteration into one outcome."""
 
-import signal
 from enum import StrEnum
 
 import msgspec
@@ -196,6 +195,8 @@ def _exit_words(facts: Facts) -> str:
 
 
 def _signal_name(number: int) -> str:
+    import signal  # only for an agent that was killed
+
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -6,15 +6,15 @@ from datetime import datetime
 import msgspec
 
 from spool.domain import events
-from spool.domain.account.stories import WHOLE, Attempt, Mark, StoryView
-from spool.domain.account.timeline import Timeline
+from spool.domain.account.stories import WHOLE, Attempt, GateView, Mark, StoryView
+from spool.domain.account.timeline import BASELINE, JUDGING, Timeline
 from spool.domain.fence import NOT_SANDBOXED
 from spool.domain.outcome import OutcomeKind
 from spool.domain.receipt import StoryReceipt
 from spool.domain.state import InFlight, IterationRecord, interrupted_record
 from spool.domain.story import StoryList
 from spool.domain.stream import Done, Usage, UsageSoFar
-from spool.domain.verdict import Status
+from spool.domain.verdict import Limits, Status
 
 __all__ = ["WHOLE", "Attempt", "LoopProgress", "Mark", "StoryView"]
 _CHARTED = 60
@@ -42,6 +42,7 @@ class LoopProgress:
         self.harness = ""
         self.model: str | None = None
         self.sandbox = NOT_SANDBOXED
+        self.limits = Limits()
         self.stories: dict[str, StoryView] = {}
         self.current: str | None = None
         self.iteration = 0
@@ -70,10 +71,32 @@ class LoopProgress:
         """From when on events are counted; None for all of them."""
         return self._since
 
+    def left_s(self, now: datetime) -> float | None:
+        """Return the seconds until all stories are done, at the pace of those that are; None if that is unknown."""
+        shown = list(self.shown.values())
+        done = [story for story in shown if story.mark is Mark.DONE and story.attempts]
+        left = len(shown) - self.completed
+        if self._whole or not done or not left or self.ended is not None:
+            return None
+        pace_s = sum(story.seconds + story.spent.gates_s for story in done) / len(done)
+        current = self.stories.get(self.current or WHOLE)
+        begun_s = current.spent_s(now) + current.spent.gates_s if current and current.mark is not Mark.DONE else 0.0
+        wait_s = (self.waiting.until - now).total_seconds() if self.waiting else 0.0
+        return max(0.0, wait_s) + pace_s * (left - 1) + max(0.0, pace_s - begun_s)
+
+    def run_s(self, now: datetime) -> float:
+        """Return how long the current run has lasted, in seconds."""
+        return max(0.0, ((self.ended_at or now) - self.started_at).total_seconds()) if self.started_at else 0.0
+
     @property
     def usage(self) -> Usage:
         """The usage of all iterations, the running one included."""
         return self.timeline.receipt.usage + self._running
+
+    @property
+    def running_usage(self) -> Usage:
+        """What the running agent has reported so far."""
+        return self._running
 
     @property
     def completed(self) -> int:
@@ -144,8 +167,11 @@ class LoopProgress:
                 self.waiting = None
             case events.GateStarted():
                 self.checking = event
+                self._story().start_gate(event.gate, event.purpose, event.expected_s, event.at)
             case events.GateEnded():
                 self.checking = None
+                judged = event.purpose in (BASELINE, *JUDGING)
+                self._story().end_gate(event.gate, judged=judged, green=event.green, seconds=event.duration_s)
             case events.Working():
                 self.working = event if event.share < 1 else None
             case events.Complete():
@@ -170,6 +196,7 @@ class LoopProgress:
 
     def _begin(self, event: events.RunStarted) -> None:
         self.harness, self.model, self.sandbox = event.harness, event.model, event.sandbox
+        self.limits = event.limits
         self.iteration = event.iteration
         self.started_at, self.ended_at = event.at, None
         self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None
@@ -186,8 +213,15 @@ class LoopProgress:
             before.mark = Mark.WAITING if before.mark is Mark.RUNNING else before.mark
         before_first = self.stories.pop(WHOLE, None)
         story.seen += before_first.seen if before_first else 0
+        if not story.gates:
+            story.gates = before_first.gates if before_first else self._gates_to_run()
         story.title, story.mark = event.title, Mark.RUNNING
         self.current, self.attempt, self.max_attempts = event.story_id, event.attempt, event.max_attempts
+
+    def _gates_to_run(self) -> dict[str, GateView]:
+        """Return the gates of the story before, none of which has judged the next one."""
+        before = self.stories.get(self.current or WHOLE)
+        return {name: GateView(expected_s=one.expected_s) for name, one in before.gates.items()} if before else {}
 
     def _save(self, event: events.CheckpointSaved) -> None:
         for story in self.stories.values():

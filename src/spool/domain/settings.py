@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 
+from spool.decoders import converted
 from spool.domain.durations import seconds
 from spool.domain.gates.configured import joined, read_gates
 from spool.domain.gates.values import GateSpec
@@ -43,31 +44,53 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     harness: Trusted[str] = "opencode"
     """The agent; a repository may name one that Spool knows without being trusted."""
     model: str | None = None
+    """The model for the agent; by default the agent's own choice."""
     min_iterations: int = 1
+    """Iterations that `ralph` runs at least, whatever the agent promises."""
     max_iterations: int = 50
+    """Iterations of a run of `ralph`, and of `wt-loop`, whose own default is 10; 0 for no limit."""
     completion_promise: str = "COMPLETE"
+    """The text that the agent must promise."""
     allow_all: Trusted[bool] = False
+    """Whether the agent uses its tools without asking."""
     claude_as_root: Own[Literal["refuse", "pretend-sandbox"]] = "refuse"
     """Whether to tell claude, which refuses allow_all as root outside a sandbox, that it is in one."""
     resume_agent: bool = False
+    """Whether the agent continues its own session in the next iteration, instead of starting fresh."""
     fail_fast: bool = False
+    """Whether the first failed iteration ends the loop."""
     auto_commit: Trusted[bool] = False
     """Whether to commit each iteration; that runs git's hooks."""
     include_dirty: Trusted[bool] = False
     """Whether a loop that commits may start on uncommitted changes, and commit them."""
     stream: bool = True
+    """Whether to show the agent's work as it happens, or only the results."""
     max_retries: int = 3
+    """Retries of a story of `run`."""
+    max_repairs: int = 2
+    """How often an agent may mend a change that does not land."""
     on_resume: Literal["revert", "keep"] = "revert"
+    """What becomes of the tree that an earlier run of `run` left unfinished."""
     commit_stories: Trusted[bool] = False
+    """Whether `run` commits each accepted story; that runs git's hooks."""
     large_file_mb: int = 100
+    """Files above this size, in MiB, are left out of checkpoints, with a warning."""
     iteration_timeout: float = 7_200.0
+    """An agent is ended after this time."""
     idle_timeout: float = 1_800.0
+    """An agent is ended after this time without output."""
     command_timeout: float = 30.0
+    """A git command is ended after this time."""
     error_threshold: int = 10
+    """Failed iterations in a row that end `ralph` and `wt-loop`; 0 for no limit."""
     error_pause: float = 1.0
+    """The pause after the third failed iteration in a row; it doubles with each further one."""
     rate_limit_pause: float = 30.0
+    """The first wait at a rate limit without a known end; 0 ends the loop instead."""
     promise_grace: float = 20.0
+    """An agent that has promised is ended after this time without output."""
     output_limit_mb: int = 4_096
+    """An agent is ended when its output reaches this size, in MiB."""
     isolate_processes: bool = False
     """Whether agents run in a pid namespace (Linux): none of their processes outlives a run that is killed."""
     sandbox: Own[bool] = False
@@ -85,23 +108,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     terminal: Trusted[str | tuple[str, ...]] = ""
     """The terminal for worktree loops: a name, or the words of a command that contains {command}."""
     fullscreen: bool = False
+    """Whether windows of `wt-loop` open full screen."""
     keep_open: bool = True
     """Whether a window stays open after its loop ends on its own, so that a person can read the result."""
     gates: Trusted[tuple[GateSpec, ...]] = ()
     """Checks that Spool runs when completion is claimed; layers add up."""
     baseline: Trusted[Literal["tolerant", "strict", "off"]] = "tolerant"
+    """Whether failures from before the change are tolerated, nothing may be red, or no baseline is run."""
     require: Literal["", "proof"] = ""
+    """`proof` refuses what is only unbroken."""
     allow_change: Trusted[tuple[str, ...]] = ()
     """Tests, and files that decide about tests, which the agent may change."""
     allow_empty: Trusted[bool] = False
+    """Whether to accept a claim that changes no file."""
     stall_iterations: int | None = None
     """Iterations without progress; None means 3 for `wt-loop` and no limit for `ralph`."""
     max_tokens: int = 0
+    """Tokens that a loop may use, over all its runs."""
     max_cost_usd: float = 0.0
+    """US dollars that a loop may cost, over all its runs."""
     max_duration: float = 0.0
+    """The time that a run may take, waits included."""
     max_tokens_per_day: Own[int] = 0
+    """Tokens that all your loops may use in a local day."""
     max_cost_per_day: Own[float] = 0.0
+    """US dollars that all your loops may cost in a local day."""
     prices: Own[dict[str, Price]] = {}
+    """US dollars per million tokens, by model or agent, where the agent reports no cost."""
     on_event: Trusted[str] = ""
     """A command that gets each notice as JSON on standard input."""
     webhook: Trusted[str] = ""
@@ -111,11 +144,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     notice_wait: float = 600.0
     """A wait of at least this length is a notice; 0 for none."""
     done_command_timeout: float = 900.0
+    """The command of `wt-loop --done-command` is ended after this time."""
     worktree_copy: Trusted[tuple[str, ...]] = (".env*",)
     """Untracked files to copy into a new worktree."""
     worktree_setup: Trusted[str] = ""
     """A command to run in a new worktree."""
     harnesses: Trusted[dict[str, dict[str, Any]]] = {}
+    """Agents of your own: commands that read a prompt and print text."""
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -201,7 +236,7 @@ def _switch(raw: object) -> bool:
 
 def _whole(raw: object) -> int:
     try:
-        return msgspec.convert(raw, int, strict=False)
+        return converted(raw, int, strict=False)
     except msgspec.ValidationError:
         raise ValueError(f"'{one_line(str(raw), 40)}' is not a whole number") from None
 
@@ -230,14 +265,14 @@ def _checked(name: str, raw: object, layer: Layer) -> object:
             return _whole(raw)
         if isinstance(raw, str) and _TYPES[name] == tuple[str, ...]:  # of a variable
             return tuple(part.strip() for part in raw.split(",") if part.strip())
-        return msgspec.convert(raw, _TYPES[name], strict=False)
+        return converted(raw, _TYPES[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{_named(name, layer.origin)} is invalid: {error}") from None
 
 
 def _tables(raw: object, layer: Layer) -> dict[str, dict[str, Any]]:
     try:
-        return msgspec.convert(raw, dict[str, dict[str, Any]])
+        return converted(raw, dict[str, dict[str, Any]])
     except msgspec.ValidationError as error:
         raise UsageError(f"{layer.origin}: [{TABLES}] is invalid: {error}") from None
 
@@ -252,6 +287,7 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         "error_threshold",
         "output_limit_mb",
         "max_retries",
+        "max_repairs",
         "large_file_mb",
         "stall_iterations",
         "max_tokens",
@@ -272,6 +308,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     if not settings.command_timeout:
         refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
     for pattern in settings.worktree_copy:
+        if not pattern.strip():
+            refuse("worktree_copy", "cannot hold an empty pattern")
         if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
             refuse("worktree_copy", f"must stay inside the repository, unlike '{one_line(pattern, 60)}'")
     if settings.webhook and not settings.webhook.startswith(("https://", "http://")):

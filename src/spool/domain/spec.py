@@ -11,6 +11,7 @@ from spool.domain.fence import Fence, sandbox_words
 from spool.domain.gates.values import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop import SCHEMA, Door, LoopSummary, Runner, state_path
 from spool.domain.settings import Settings
+from spool.domain.story import Errand
 from spool.domain.verdict import Limits
 from spool.domain.workspace import Workspace
 
@@ -60,6 +61,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """When these start over as well: what they have spent in runs before it does not count."""
     workspace: Workspace | None = None
     """Where the loop works, if not in `root`, which then has only its state."""
+    errand: Errand | None = None
+    """What Spool asks for besides the stories of the change."""
 
     @property
     def directory(self) -> str:

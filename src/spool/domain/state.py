@@ -7,8 +7,9 @@ import msgspec
 
 from spool.domain.budget import Exceeded, Limit
 from spool.domain.carried import carried
-from spool.domain.gates.values import GateResult, Proof, refusal
-from spool.domain.loop import SCHEMA, LoopSummary, PlanState
+from spool.domain.gates.values import VERIFIED, GateResult, Proof, refusal
+from spool.domain.loop import SCHEMA, Door, LoopSummary, PlanState
+from spool.domain.moments import Moment
 from spool.domain.outcome import Outcome, OutcomeKind, Refusal
 from spool.domain.promise import Veto
 from spool.domain.receipt import Receipt
@@ -22,7 +23,7 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
 
     iteration: int
     run_id: str
-    started_at: datetime
+    started_at: Moment
     harness: str
     model: str | None = None
     story_id: str | None = None
@@ -48,8 +49,8 @@ class IterationRecord(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     iteration: int
     run_id: str
-    started_at: datetime
-    ended_at: datetime
+    started_at: Moment
+    ended_at: Moment
     duration_s: float
     harness: str
     model: str | None
@@ -192,11 +193,17 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
 def _starting(earlier: LoopState | None) -> PlanState:
     """Return the memory with which limits start over.
 
-    Gates still measure from where the loop began, and what they refused is still refused.
+    Gates still measure from where the loop began, and what they refused is still refused. The stories that they
+    accepted stay accepted: a run that finds nothing left to do takes that from none of them.
     """
-    if earlier is None or earlier.status is Status.DONE:
-        return PlanState(fingerprint=earlier.memory.fingerprint if earlier else "")
+    if earlier is None:
+        return PlanState()
     memory = earlier.memory
+    if earlier.status is Status.DONE:
+        # Every loop of one prompt ends with a claim of its own; stories may all be complete before the first agent.
+        verified = earlier.door is Door.RUN and memory.proof in VERIFIED
+        kept = PlanState(proof=memory.proof, evidence=memory.evidence) if verified else PlanState()
+        return msgspec.structs.replace(kept, fingerprint=memory.fingerprint)
     return PlanState(
         base=memory.base,
         left=memory.left,

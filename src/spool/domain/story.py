@@ -58,9 +58,31 @@ class Story(msgspec.Struct, frozen=True):
         return any(task.boxless for task in self.tasks)
 
     @property
+    def text(self) -> str:
+        """What its tasks say, with their fields."""
+        return "\n".join(said for task in self.tasks for said in (task.text, *(value for _, value in task.details)))
+
+    @property
     def open(self) -> tuple[StoryTask, ...]:
         """The tasks left for the agent."""
         return tuple(task for task in self.tasks if task.open)
+
+
+class Errand(msgspec.Struct, frozen=True, kw_only=True):
+    """A story that is in no task list: Spool asks for it, so that a change can land."""
+
+    title: str
+    text: str
+    details: tuple[tuple[str, str], ...] = ()
+    onto: str
+    """The commit that is merged into the working tree before the agent starts."""
+    tree: str
+    """Its tree, with which the checks compare."""
+
+    @property
+    def story(self) -> Story:
+        """The errand as a story without a box: the promise reports it."""
+        return Story("land", self.title, (StoryTask("land.1", self.text, BOXLESS, 0, self.details),))
 
 
 class StoryList(msgspec.Struct, frozen=True):

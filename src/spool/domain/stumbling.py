@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from spool.domain.change import Change
+from spool.domain.plan_file.choosing import untasked
 from spool.domain.story import Story, StoryList
 from spool.domain.text import counted
 from spool.errors import Hint
@@ -57,6 +58,9 @@ def _tasks(change: Change, stories: StoryList) -> Iterator[Finding]:
         yield Finding(serious=False, what=what, hint="group them under headings, two to eight tasks each")
     for story in stories.stories:
         yield from _story(story)
+    for title in untasked(change.proposal) if change.plan_file else ():
+        what = f"the section {title!r} has no list: it is not worked on"
+        yield Finding(serious=False, what=what, hint="write what is to be done in it as list items")
     if not any(task.open for task in tasks):
         yield Finding(serious=False, what="no task is open: there is nothing to run")
     ids = [task.id for task in tasks]

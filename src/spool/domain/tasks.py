@@ -13,6 +13,7 @@ BOXLESS = "."
 _BOX = re.compile(r"^([ \t]*)(?:[-*+]|\d+[.)])[ \t]+\[([ xX?~.-])\](?:[ \t]+(.*))?$")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})(.*)$")
+_COMMENT, _COMMENT_END = "<!--", "-->"
 _FIELD = re.compile(r"^[ \t]*[-*+][ \t]+\*\*([^*]+?):?\*\*:?[ \t]*(.*)$")
 _STATUS = re.compile(r"\[([ xX?~-])\].*")
 _TASK_HEADING = re.compile(r"Task[ \t]+(.+)", re.IGNORECASE)
@@ -81,7 +82,7 @@ class TaskList(msgspec.Struct, frozen=True):
 
 
 def parse_tasks(text: str) -> TaskList:
-    """Parse the boxes of a tasks.md. Boxes inside a fence do not count, unless the fence never closes."""
+    """Parse the boxes of a tasks.md. Boxes inside a fence or a comment do not count, unless it never closes."""
     lines = text.removeprefix("\ufeff").splitlines()
     fenced = _fenced_lines(lines)
     reading = _Reading()
@@ -149,15 +150,21 @@ class _Reading:
 
 
 def _fenced_lines(lines: list[str]) -> set[int]:
+    """Return the lines inside fences and comments, each with its first and last."""
     fenced: set[int] = set()
     opened, mark = 0, ""
     for number, line in enumerate(lines, 1):
         fence = _FENCE.match(line)
-        if fence is None:
-            continue
-        if not opened:
+        if not opened and line.lstrip().startswith(_COMMENT):
+            opened, mark = number, _COMMENT
+        elif not opened and fence:
             opened, mark = number, fence[1]
-        elif fence[1].startswith(mark) and not fence[2].strip():
+        closed = _COMMENT_END in line if mark == _COMMENT else number > opened and fence and _closes(fence, mark)
+        if opened and closed:
             fenced.update(range(opened, number + 1))
-            opened = 0
+            opened, mark = 0, ""
     return fenced
+
+
+def _closes(fence: re.Match[str], mark: str) -> bool:
+    return fence[1].startswith(mark) and not fence[2].strip()

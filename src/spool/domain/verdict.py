@@ -1,6 +1,7 @@
 """Decides what follows an iteration. Pure: each scenario of the specification is one row of a table test."""
 
 from collections.abc import Callable
+from datetime import datetime
 from enum import IntEnum, StrEnum
 
 import msgspec
@@ -33,6 +34,8 @@ class ExitCode(IntEnum):
     EXHAUSTED = 3
     STUCK = 4
     UNCOMMITTED = 5
+    POSTPONED = 75
+    """Try again later, here or elsewhere: `EX_TEMPFAIL`."""
     INTERRUPTED = 130
 
 
@@ -83,6 +86,13 @@ class Finish(msgspec.Struct, frozen=True):
     """The limit that ended it, if raising it lets the loop continue."""
     hint: str = ""
     """The next step: a value of `errors.Hint`, or text."""
+    retry_at: datetime | None = None
+    """When to start the loop again, if it ends only because it waits elsewhere for a rate limit."""
+
+
+def postponed(reason: str, retry_at: datetime) -> Finish:
+    """Return the end of a loop that is to be started again later."""
+    return Finish(Status.STOPPED, reason, ExitCode.POSTPONED, retry_at=retry_at)
 
 
 def with_failed_commits(finish: Finish, failed: int) -> Finish:
@@ -97,7 +107,8 @@ def undelivered(finish: Finish) -> Finish:
     """Return the end of a loop whose work did not reach its branch."""
     if finish.status is not Status.DONE:
         return finish
-    return Finish(finish.status, f"{finish.reason}, but its branch was not updated", ExitCode.UNCOMMITTED)
+    also = "and" if finish.exit_code is ExitCode.UNCOMMITTED else "but"
+    return Finish(finish.status, f"{finish.reason}, {also} its branch was not updated", ExitCode.UNCOMMITTED)
 
 
 class NextStory(msgspec.Struct, frozen=True):
@@ -185,7 +196,7 @@ def judge_prompt(
         return Finish(Status.STUCK, reason, ExitCode.STUCK)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
         reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{_last_claim(ended)}"
-        return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED)
+        return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED, hint=_hint(ended))
     if spent := exceeded(limits, ended.used):
         return out_of_budget(spent)
     if limits.stall and idle >= limits.stall:
@@ -220,7 +231,7 @@ def judge_story(
     because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
         reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
-        return Finish(Status.STUCK, reason, ExitCode.FAILED)
+        return Finish(Status.STUCK, reason, ExitCode.FAILED, hint=refused.hint if claimed and refused else "")
     retry = Retry(because, retry=retries + 1, max_retries=max_retries)
     if claimed and refused:
         return msgspec.structs.replace(retry, refusal=refused.tell_agent, keep=True)
@@ -232,6 +243,12 @@ def judge_story(
     if outcome.refused.claim is Claim.FAILED:
         return msgspec.structs.replace(retry, own_words=outcome.refused.quote)
     return msgspec.structs.replace(retry, refusal=refusal_words(outcome.refused), keep=True)
+
+
+def _hint(ended: Ended) -> str:
+    """Return what a person can do about the refused last claim; empty if there is nothing to say."""
+    refused = refusal(ended.gates) if ended.proof is Proof.REFUSED else None
+    return refused.hint if refused else ""
 
 
 def _last_claim(ended: Ended) -> str:

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+_FLEET = "fleet:"
+
 
 class Kind(StrEnum):
     """The kinds of workspaces."""
@@ -18,7 +20,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Kind
     id: str = ""
-    """Tells it from another one that is made later at the same place."""
+    """Distinguishes it from one that is made later at the same place."""
     path: str
     """The top of the working tree."""
     inside: str = ""
@@ -36,6 +38,16 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     def root(self) -> str:
         """The directory that holds the change."""
         return f"{self.path.rstrip('/')}/{self.inside}".rstrip("/")
+
+    @property
+    def fleet_id(self) -> str:
+        """The id in the fleet of the change that it is for; empty if no worker made it."""
+        return self.id.removeprefix(_FLEET).rpartition(":")[0] if self.id.startswith(_FLEET) else ""
+
+
+def workspace_in_fleet(fleet_id: str, run_id: str) -> str:
+    """Return the id of the workspace of a change in the fleet, the same on all hosts."""
+    return f"{_FLEET}{fleet_id}:{run_id}"
 
 
 def branch_of_change(change_id: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise, uncached
 from spool.harness.program import Program
@@ -142,7 +143,7 @@ class _Events:
 
 def _usage(side: str) -> Usage:
     try:
-        report = msgspec.json.decode(side.encode(), type=_UsageFile)
+        report = decoded(side.encode(), _UsageFile)
     except msgspec.MsgspecError:
         return Usage()  # an agent that was stopped writes no usage file
     usage = Usage()

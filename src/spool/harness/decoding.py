@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from spool.decoders import Decoder, decoder_of
 from spool.domain.stream import Message, StreamEvent
 from spool.domain.text import one_line
 from spool.harness.lines import Line, LineCutter, mended
@@ -100,7 +101,7 @@ _Event = TypeVar("_Event")
 _Event_contra = TypeVar("_Event_contra", contravariant=True)
 
 
-def read_json(decoder: "msgspec.json.Decoder[_Event]", line: bytes) -> _Event | None:
+def read_json(decoder: Decoder[_Event], line: bytes) -> _Event | None:
     """Decode one line; repair it only on failure, since that costs more than decoding."""
     for attempt in (bytes, mended):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
@@ -131,7 +132,7 @@ class JsonTranslator(Generic[_Event]):
     """Decodes JSON lines into one CLI's own event type, and skips events of an unknown shape."""
 
     def __init__(self, kind: type[_Event], events: Events[_Event], *, skip: tuple[bytes, ...] = ()) -> None:
-        self._decode = msgspec.json.Decoder(kind)
+        self._decode = decoder_of(kind)
         self._events = events
         self._skip = skip
         self._seen = False
@@ -196,7 +197,7 @@ def is_event(line: bytes) -> bool:
     if line.startswith(b'{"type":'):
         return True
     try:
-        found: Any = msgspec.json.decode(line)
+        found: Any = msgspec.json.decode(line)  # noqa: TID251 - of no type
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(found, dict) and isinstance(found.get("type"), str)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from spool.decoders import decoded
+
 WHOLE_LINE = 4 << 20
 """The largest line in bytes that stays whole; the largest real one seen was a 3 MB answer."""
 _TEXT_PIECE = 1 << 16
@@ -44,13 +46,24 @@ class LineCutter:
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """Take the next bytes; yield the lines that they complete."""
-        *lines, last = chunk.split(b"\n") if self._json else chunk.rsplit(b"\n", 1)
+        if not self._json:
+            yield from self._feed_text(chunk)
+            return
+        *lines, last = chunk.split(b"\n")
         if lines:
             yield from self._hold(lines[0])
             yield self._complete()
         for line in lines[1:]:
             yield Line(line, ended=True)
         yield from self._hold(last)
+
+    def _feed_text(self, chunk: bytes) -> Iterator[Line]:
+        """Yield all lines that a chunk completes as one piece, and copy only what goes over from chunk to chunk."""
+        end = chunk.rfind(b"\n")
+        if end >= 0:
+            whole, self._begun = not self._begun, False
+            yield Line(self._release() + chunk[:end], ended=True, whole=whole)
+        yield from self._hold(chunk[end + 1 :])
 
     def pending_text(self) -> Iterator[Line]:
         """Yield the buffered part of a plain line; an agent may print its promise without a newline and wait."""
@@ -204,7 +217,7 @@ def mended(line: bytes | bytearray) -> bytes:
 
 def _is_string(data: bytes) -> bool:
     try:
-        msgspec.json.decode(b'"' + data + b'"', type=str)
+        decoded(b'"' + data + b'"', str)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from spool.decoders import converted
 from spool.domain.text import one_line
 from spool.engine.ports import Harness
 from spool.errors import UsageError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "spool.harnesses"
 _BUILT_IN = ("aider", "claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen")
 
+SCRIPTED = "scripted"
 AGENTS = frozenset(_BUILT_IN)
 """The agents that Spool knows; a repository may choose among them. The scripted one runs what its script says."""
 Tables = Mapping[str, Mapping[str, Any]]
@@ -26,7 +28,7 @@ Tables = Mapping[str, Mapping[str, Any]]
 def names(tables: Tables) -> list[str]:
     """Return the names that `find` accepts."""
     added = {found.name for found in _added()}
-    return sorted({*_BUILT_IN, "scripted", *added, *(name for name, table in tables.items() if "argv" in table)})
+    return sorted({*_BUILT_IN, SCRIPTED, *added, *(name for name, table in tables.items() if "argv" in table)})
 
 
 def find(name: str, tables: Tables) -> Harness:
@@ -34,7 +36,7 @@ def find(name: str, tables: Tables) -> Harness:
     table = tables.get(name, {})
     if name in _BUILT_IN:
         return cast(Harness, import_module(f"spool.harness.{name}").HARNESS)
-    if name == "scripted":
+    if name == SCRIPTED:
         from spool.harness.scripted import Scripted, ScriptedOptions
 
         return Scripted(_options(name, table, ScriptedOptions))
@@ -51,7 +53,10 @@ def _from_entry_point(name: str, tables: Tables) -> Harness:
             return cast(Harness, found.load()())
     known = names(tables)
     near = get_close_matches(name, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    own = (
+        'one of your own is a table of the settings: [harnesses.my-agent] argv = ["my-agent"]; the prompt is its input'
+    )
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}; {own}"
     raise UsageError(f"unknown harness '{one_line(name, 60)}'", hint=hint)
 
 
@@ -63,6 +68,7 @@ def _added() -> "EntryPoints":
 
 def _options(name: str, table: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
     try:
-        return msgspec.convert(dict(table), kind)
+        return converted(dict(table), kind)
     except msgspec.ValidationError as error:
-        raise UsageError(f"invalid settings for harness '{name}': {error}") from None
+        hint = f"settings of a harness: {', '.join(kind.__struct_fields__)}"
+        raise UsageError(f"invalid settings for harness '{name}': {error}", hint=hint) from None

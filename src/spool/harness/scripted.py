@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
 from spool.domain.stream import StreamEvent
 from spool.engine.ports import Decoder
@@ -54,7 +55,7 @@ class Scripted:
         return LineDecoder(NativeEvents(), mixed=True)
 
 
-_DECODE = msgspec.json.Decoder(StreamEvent)
+_DECODE = decoder_of(StreamEvent)
 
 
 class NativeEvents:

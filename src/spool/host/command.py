@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,13 @@ from spool.host.state.files import write_all
 
 _TERM_GRACE_S = 0.3
 """Seconds between SIGTERM and SIGKILL: git removes its index.lock only on SIGTERM."""
+
+
+_LISTEN_S = 0.25
+_HEARD = 400
+_PROGRESS = re.compile(rb"[^\r\n]*\r(?!\n)|[^\r\n]*(?:, done\.|: +\d+%[^\r\n]*)(?:\n|$)")
+Heard = Callable[[bytes], None]
+"""Gets the last bytes that a running command has written to standard error."""
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -39,10 +47,12 @@ async def run_command(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     inherits: Sequence[int] = (),
+    heard: Heard | None = None,
 ) -> Completed:
     """Run a command and return its result, whatever the exit code; end its group on timeout or cancellation.
 
     It inherits the descriptors of `inherits`, and with them their locks.
+    `heard` gets the end of its standard error four times a second, for a bar; what git says of that is then left out.
     Its streams are files, not pipes: a daemon that a hook starts keeps a pipe open long after git exits.
     """
     with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
@@ -58,7 +68,7 @@ async def run_command(
         )
         try:
             async with asyncio.timeout(timeout_s):
-                await process.wait()
+                await (_listen(process, errors, heard) if heard else process.wait())
         except TimeoutError:
             raise CommandTimeout(
                 f"'{short_name(argv)}' did not answer within {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT
@@ -66,7 +76,8 @@ async def run_command(
         finally:
             if process.returncode is None:
                 await asyncio.shield(_end(process))
-        return Completed(process.returncode or 0, _content(output), _content(errors))
+        said = _content(errors)
+        return Completed(process.returncode or 0, _content(output), _PROGRESS.sub(b"", said) if heard else said)
 
 
 async def checked(
@@ -77,11 +88,12 @@ async def checked(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     inherits: Sequence[int] = (),
+    heard: Heard | None = None,
 ) -> Completed:
     """Run a command; raise unless it succeeds."""
     try:
         done = await run_command(
-            argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin, inherits=inherits
+            argv, directory=directory, timeout_s=timeout_s, env=env, stdin=stdin, inherits=inherits, heard=heard
         )
     except OSError as error:
         raise not_run(short_name(argv), error) from error
@@ -118,6 +130,16 @@ def _memory_file(content: bytes = b"") -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+async def _listen(process: asyncio.subprocess.Process, errors: int, heard: Heard) -> None:
+    """Wait for a process, and pass on the end of what it says."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while not (await asyncio.wait([waiting], timeout=_LISTEN_S))[0]:
+            heard(os.pread(errors, _HEARD, max(0, os.fstat(errors).st_size - _HEARD)))
+    finally:
+        waiting.cancel()
 
 
 def _content(descriptor: int) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.host.runner.identity import is_alive
 from spool.host.state.lock import Holder
 from spool.nofollow import open_file
@@ -43,7 +44,7 @@ def clear_lock(path: Path) -> bool:
 
 def _names_dead(path: Path) -> bool:
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        holder = msgspec.json.decode(path.read_bytes(), type=Holder)
+        holder = decoded(path.read_bytes(), Holder)
         return not is_alive(holder.runner)
     return False
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.story import StoryList
 
 _Result = TypeVar("_Result")
@@ -57,7 +58,7 @@ class OpenSpec:
 
     async def _query(self, argv: Sequence[str], kind: type[_Result]) -> _Result | None:
         try:
-            return msgspec.json.decode(await self._ask(argv), type=kind)
+            return decoded(await self._ask(argv), kind)
         except msgspec.MsgspecError:
             return None
 

@@ -9,7 +9,7 @@ from spool.errors import ChangeError
 from spool.nofollow import Unreadable, read_file
 
 _LARGEST_PLAN = 1 << 20
-_NO_LIST = "write its tasks as list items, for example: - [ ] Add a login form"
+_NO_LIST = "write each task as a list item below its heading, for example: - [ ] Add a login form"
 
 
 def read_plan(root: Path, path: str) -> Change:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spool.domain.change import (
-    NO_CHANGES_HINT,
     Change,
     ChangeInfo,
     check_id,
@@ -19,7 +18,7 @@ from spool.domain.front_matter import split
 from spool.domain.loop import STATE
 from spool.domain.plan_file.names import plan_path
 from spool.domain.tasks import parse_tasks
-from spool.errors import ChangeError, UsageError
+from spool.errors import ChangeError, Hint, UsageError
 from spool.nofollow import Linked, Unreadable, folder_names, read_file
 
 _SOURCES = {".spool": ".spool/changes", "openspec": "openspec/changes"}
@@ -197,7 +196,8 @@ def find_project(start: Path) -> Project:
         if any((root / where).is_dir() for where in _SOURCES.values()) or (inside and (root / _SETTINGS).is_file()):
             return project_at(root)
         inside = inside and not (root / ".git").exists()
-    raise UsageError(f"no changes found in {start} or its parent directories", hint=NO_CHANGES_HINT)
+    where = " or ".join(f"{folder}/" for folder in _SOURCES.values())
+    raise UsageError(f"no changes found: no {where} in {start} or its parent directories", hint=Hint.NO_CHANGES)
 
 
 def _refuse_links(root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from spool.domain.carried import carried
 from spool.domain.change import Change
 from spool.domain.prompt import ChangeTexts
-from spool.domain.story import StoryList, parse_scenarios, parse_stories
+from spool.domain.story import Errand, StoryList, parse_scenarios, parse_stories
 from spool.errors import ChangeError, CommandTimeout, Hint
 from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project, names_in, read_text
@@ -19,11 +19,20 @@ _Result = TypeVar("_Result")
 class ChangeStories:
     """The stories and prompt texts of one change, from any source."""
 
-    def __init__(self, project: Project, change_id: str, *, timeout_s: float, openspec: OpenSpec | None = None) -> None:
+    def __init__(
+        self,
+        project: Project,
+        change_id: str,
+        *,
+        timeout_s: float,
+        openspec: OpenSpec | None = None,
+        errand: Errand | None = None,
+    ) -> None:
         self._project = project
         self._change_id = change_id
         self._timeout_s = timeout_s
         self._openspec = openspec
+        self._errand = errand
         self._concerns: list[str] = []
 
     async def refresh(self) -> StoryList:
@@ -34,8 +43,9 @@ class ChangeStories:
         return found
 
     async def stories(self) -> StoryList:
-        """Return the current stories."""
-        return await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
+        """Return the current stories, and last what Spool itself asks for."""
+        found = await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
+        return StoryList((*found.stories, self._errand.story)) if self._errand else found
 
     def concerns(self) -> list[str]:
         """Return openspec's objections so far, and clear them."""

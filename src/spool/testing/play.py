@@ -9,11 +9,11 @@ from spool.domain.loop import Runner
 from spool.domain.state import IterationRecord, LoopState, continued, unfinished
 from spool.domain.verdict import Finish
 from spool.engine.agency import Agency
-from spool.engine.iteration import Patience
 from spool.engine.loop import Loop
 from spool.engine.plan import Plan
-from spool.engine.ports import Deliver, Expenses, Ports, RateLimits, Worktree, delivered_already
+from spool.engine.ports import Admission, Deliver, Expenses, Ports, RateLimits, Unguarded, Worktree, delivered_already
 from spool.engine.stop import Stop
+from spool.engine.watch import Patience
 from spool.harness.command import CommandOptions, command
 from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryExpenses, MemoryRateLimits, MemoryStore
 
@@ -30,6 +30,7 @@ class Stage:
     clock: ManualClock = field(default_factory=ManualClock)
     deliver: Deliver = delivered_already
     rate_limits: RateLimits = field(default_factory=MemoryRateLimits)
+    admission: Admission = field(default_factory=Unguarded)
     events: list[Event] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
 
@@ -85,6 +86,7 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
         expenses=stage.expenses,
         deliver=stage.deliver,
         rate_limits=stage.rate_limits,
+        admission=stage.admission,
     )
     loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
     try:

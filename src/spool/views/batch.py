@@ -15,6 +15,8 @@ from spool.domain.stream import Usage, UsageSoFar
 from spool.domain.text import clean, one_line
 from spool.domain.verdict import ExitCode
 from spool.views import words
+from spool.views.estimates import Estimate
+from spool.views.look import Role
 from spool.views.narration import narrate
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
@@ -64,7 +66,7 @@ class PlainBatchView:
 
     def say(self, change: str, text: str) -> None:
         """Print a note."""
-        self.line(change, text, "dim")
+        self.line(change, text, Role.DIM.style)
 
     def line(self, change: str, text: str, style: str) -> None:  # noqa: ARG002 - a terminal has styles
         """Print one line of a change."""
@@ -111,7 +113,7 @@ class LiveBatchView(PlainBatchView):
         head = ("change", "now", "for", "used")
         rows = [(change, *row.cells()) for change, row in self._rows.items()]
         lines = table(head, rows, width=self._console.width - 1, left=head, drop=("for", "used"))
-        self._live.update(Text("\n".join(map(one_line, lines)), no_wrap=True, overflow="ellipsis"))
+        self._live.update(Text("\n".join(map(clean, lines)), no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
         """Remove the table and release the terminal."""
@@ -139,6 +141,8 @@ class _Row:
                 self._running = used
             case events.IterationEnded(record=record):
                 self._used, self._running = self._used + record.usage, Usage()
+            case events.Working():
+                self._working(event)
             case events.GateStarted():
                 self._now(words.checking(event))
             case events.Waiting():
@@ -154,7 +158,16 @@ class _Row:
 
     def cells(self) -> tuple[str, str, str]:
         used = " ".join(words.spent(self._used + self._running))
-        return one_line(self._doing, 60), words.duration(time.monotonic() - self._since), used
+        return one_line(self._doing, 80), words.duration(time.monotonic() - self._since), used
+
+    def _working(self, event: events.Working) -> None:
+        """Show how far Spool's own work is, with the time left once it takes long."""
+        what = words.working(event)
+        if not self._doing.startswith(what):
+            self._now(what)
+        elapsed_s = time.monotonic() - self._since
+        left = Estimate(reached=event.share, reached_s=elapsed_s).words(elapsed_s)
+        self._doing = f"{what}: {left}" if left else what
 
     def _now(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()
@@ -169,11 +182,15 @@ def batch_view(changes: Sequence[str], *, as_json: bool, verbose: bool) -> Batch
     return PlainBatchView(changes, verbose=verbose)
 
 
-def show_ends(ended: Sequence[Ended]) -> None:
-    """Print how each loop of a batch ended."""
+def show_ends(ended: Sequence[Ended], again: str) -> None:
+    """Print how each loop of a batch ended, and what to do next; `again` is the command that continues."""
     head = ("change", "ended", "branch")
     rows = [(one.change, _ended(one), one.branch or "-") for one in ended]
     say("", *table(head, rows, width=room(), left=head, drop=("branch",), notes=[one.reason for one in ended]))
+    if any(one.exit_code not in (ExitCode.COMPLETE, ExitCode.UNCOMMITTED) for one in ended):
+        say("Continue with:", f"  {again}", err=True)
+    if any(one.stand is Stand.DONE for one in ended):
+        say("Land what is done and verified with:", "  spool land", err=True)
 
 
 def _ended(one: Ended) -> str:

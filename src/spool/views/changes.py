@@ -13,6 +13,7 @@ from spool.domain.stumbling import Finding
 from spool.domain.text import counted, one_line
 from spool.views import words
 from spool.views.hints import worded
+from spool.views.look import STORIES, Role
 from spool.views.say import say, say_text
 from spool.views.tables import room, table
 
@@ -45,7 +46,7 @@ def _loop(loop: LoopSummary | None, now: datetime) -> str:
 def show_change(found: Review) -> None:
     """Print a change: its proposal, its stories and where its loop stands."""
     change, stories = found.change, found.stories
-    say(f"{change.id}  {change.plan_file or change.directory}", colour="cyan", word=change.id)
+    say(f"{change.id}  {change.plan_file or change.directory}", colour=Role.RUNNING.colour, word=change.id)
     if found.loop is not None:
         loop = found.loop
         say(f"Loop: {loop.door}, {loop.status}, {counted(loop.iteration, 'iteration')}  {one_line(loop.reason, 100)}")
@@ -63,7 +64,7 @@ def show_stories(stories: Sequence[Story], *, upcoming: Story | None) -> None:
         say()
         say(
             f"{state}  {story.id}  {one_line(story.title, 80)}",
-            colour={"done": "green", "next": "cyan", "open": None}[state],
+            colour=STORIES[state].colour,
         )
         for task in story.tasks:
             mark = _MARKS.get(task.mark, task.mark)
@@ -78,11 +79,15 @@ def in_words(one: Finding) -> Finding:
 def show_findings(change: str, found: Sequence[Finding]) -> None:
     """Print what an agent would stumble over in a change."""
     if not found:
-        say(f"{change}: ready", colour="green", word="ready")
+        say(f"{change}: ready", colour=Role.GOOD.colour, word="ready")
         return
     serious = sum(one.serious for one in found)
     say(f"{change}: {'not ready' if serious else 'ready, with ' + counted(len(found), 'remark')}")
     for one in map(in_words, found):
-        say(f"  {'error' if one.serious else 'note '}  {one.what}", colour="red" if one.serious else None, word="error")
+        say(
+            f"  {'error' if one.serious else 'note '}  {one.what}",
+            colour=Role.BAD.colour if one.serious else None,
+            word="error",
+        )
         if one.hint:
             say(f"         {one.hint}")

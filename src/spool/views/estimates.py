@@ -2,16 +2,20 @@
 
 import sys
 import time
+from datetime import datetime
 from typing import Literal, Self
 
 import msgspec
 
 from spool.domain.events import Working
+from spool.domain.progress import LoopProgress
+from spool.domain.text import one_line
 from spool.views import words
 from spool.views.look import bar_text
 from spool.views.say import rewrite_line
 
 _WIDTH = 20
+_SHORT = 10
 _SHORTEST_S = 2.0
 """A shorter wait needs no bar."""
 _MOST = 0.99
@@ -45,6 +49,24 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{full}{empty} {share:.0%}, {left}"
 
 
+def doing(progress: LoopProgress, now: datetime) -> str:
+    """Say what a loop waits for, with a bar and the time left; nothing while its agent works."""
+    if (wait := progress.waiting) is not None:
+        left_s = max(0.0, (wait.until - now).total_seconds())
+        full, empty = bar_text(1 - left_s / wait.seconds if wait.seconds > 0 else 1.0, _SHORT)
+        left = f"{words.duration(left_s)} left, until {words.clock(wait.until)}"
+        return one_line(f"{full}{empty} waiting, {left}: {wait.reason}", 300)
+    if (work := progress.working) is not None:
+        return f"{''.join(bar_text(work.share, _SHORT))} {words.working(work)}, {work.share:.0%}"
+    if (gate := progress.checking) is not None:
+        elapsed_s = max(0.0, (now - gate.at).total_seconds()) if gate.at else 0.0
+        estimate = Estimate(expected_s=gate.expected_s).words(elapsed_s)
+        return " · ".join(
+            (estimate, words.checking(gate)) if estimate else (words.checking(gate), words.duration(elapsed_s))
+        )
+    return ""
+
+
 class WorkLine:
     """One line on a terminal's standard error that says how far the work on a large tree is; elsewhere nothing."""
 
@@ -60,7 +82,7 @@ class WorkLine:
         if self._shown:
             rewrite_line("")
 
-    def advance(self, step: Literal["checkpoint", "restore"], share: float, files: int) -> None:
+    def advance(self, step: Literal["checkpoint", "restore", "clone"], share: float, files: int) -> None:
         """Show the share that is done."""
         elapsed_s = time.monotonic() - self._since
         if share == 0:

@@ -1,6 +1,6 @@
 """Words the typed hints of lower layers as flags and commands."""
 
-from spool.errors import Hint, LockedError, NoWorktree, SpoolError, WorksElsewhere
+from spool.errors import Hint, LockedError, NotInstalled, NoWorktree, SpoolError, WorksElsewhere
 
 _WORDS = {
     Hint.ALLOW_ALL: "run with --allow-all, or allow the tools in the agent's own settings",
@@ -23,7 +23,9 @@ _WORDS = {
     Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand and run: spool verify",
     Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
+    Hint.ALLOW_EMPTY: "if the work was already there, accept it without a change: --allow-empty",
     Hint.NAME_CHANGE: "name the change as an argument",
+    Hint.NO_CHANGES: 'write one: spool new "Add login"; or run a plan, any .md file with a list: spool run PLAN.md',
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
     Hint.CLONES: "spool workspace list shows them; spool workspace remove removes them without losing work",
     Hint.TICK: "leave out --tick: it adds boxes to a plan file; a change has its own in tasks.md",
@@ -33,6 +35,16 @@ _WORDS = {
     Hint.NAME_DEPENDENCY: "name it as well, or run all open changes with --all",
     Hint.CLEAN_TREE: "commit them, or put them aside with: git stash -u; then run spool land again",
     Hint.NAME_TARGET: "name the branch: --onto BRANCH",
+    Hint.OLD_FAILURES: "--baseline strict refuses these as well, --require proof refuses work that no test shows",
+    Hint.FREE_PORT: "name another one with --port; 0 takes any that is free",
+    Hint.FLEET_UP: "start one on this machine: spool fleet up; or name one: TEMPORAL_ADDRESS",
+    Hint.FLEET_REMOTE: "name it with --remote URL, or add one: git remote add origin URL",
+    Hint.FLEET_SNAPSHOTS: "start the server here: spool fleet up; or name a repository: --snapshots URL",
+    Hint.FLEET_RETRY: "continue with: spool fleet retry CHANGE; or start over with --fresh",
+    Hint.FLEET_AGENT: "sign in with it, or choose another one (SPOOL_HARNESS), and start the worker again",
+    Hint.FLEET_DEPENDS: "submit a change once those that it depends on have landed",
+    Hint.FLEET_DONE: "fetch it: git fetch origin change/CHANGE; or edit the change, or run it again with --fresh",
+    Hint.FLEET_LIST: "spool fleet list shows what there is",
     Hint.CLAUDE_AS_ROOT: (
         'run as another user or in a sandbox; or set claude_as_root = "pretend-sandbox" in your own config.toml '
         "(SPOOL_CLAUDE_AS_ROOT), to tell claude that this is one"
@@ -52,6 +64,8 @@ def next_command(hint: str, again: str) -> str:
             return f"{again} --allow-all"
         case Hint.MODEL if again:
             return f"{again} --model NAME"
+        case Hint.ALLOW_EMPTY if again:
+            return f"if the work was already there, an earlier story's for example: {again} --allow-empty"
         case _:
             return f"{worded(hint)}, then: {again}" if again else worded(hint)
 
@@ -67,5 +81,10 @@ def next_step(error: SpoolError) -> str:
             return f"continue it there with --in {error.kind}, or set it aside with --fresh"
         case NoWorktree():
             return f"create it with --create, or by hand: {error.hint}"
+        case NotInstalled(others=()):
+            return f"{error.hint}; spool harness list shows the others"
+        case NotInstalled():
+            listed = ", ".join(error.others)
+            return f"{error.hint}; or choose an installed one with --harness: {listed}; spool init makes it the default"
         case _:
             return worded(error.hint)

@@ -19,6 +19,7 @@ class JsonView:
     """Prints each event as a JSON object on one line."""
 
     prints = True
+    ticks = False
 
     def see(self, event: events.Event) -> None:
         """Print one event."""
@@ -36,10 +37,11 @@ class PlainView:
     """Prints readable lines without colour or cursor movement."""
 
     prints = True
+    ticks = False
 
     def __init__(self, *, stream: bool, verbose: bool, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
-        self._stream = stream
+        self._stream = self.reads_text = stream
         self._verbose = verbose
         self._mid_line = False
         self._closing = Closing()

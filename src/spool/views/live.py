@@ -24,6 +24,7 @@ from spool.domain.text import clean
 from spool.views import words
 from spool.views.closing import Closing
 from spool.views.estimates import Estimate
+from spool.views.look import Role
 from spool.views.narration import narrate
 
 _OPEN_LINE_LIMIT = 4_000
@@ -89,7 +90,7 @@ class LiveView:
         bar = self._estimate.words(elapsed_s)
         parts = [clean(self._doing), words.duration(elapsed_s), *words.spent(self._usage + self._running)]
         footer = " · ".join([bar, *parts] if bar else parts)
-        self._spinner.update(text=Text(footer, style="dim", no_wrap=True, overflow="ellipsis"))
+        self._spinner.update(text=Text(footer, style=Role.DIM.style, no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
         """Remove the footer and release the terminal."""
@@ -101,12 +102,12 @@ class LiveView:
             case Message():
                 self._speak(said)
             case ToolUse():
-                self._say(f"  ► {words.tool(said)}", "blue")
+                self._say(f"  ► {words.tool(said)}", Role.RUNNING.colour or "")
             case ToolResult() if said.output and (self._verbose or said.is_error):
                 for text in words.tool_output(said).split("\n"):
-                    self._say(text, "red" if said.is_error else "dim")
+                    self._say(text, (Role.BAD if said.is_error else Role.DIM).style.removeprefix("bold "))
             case Retry() | Denied() | Failure():
-                self._say(f"  ! {words.trouble(said)}", "yellow")
+                self._say(f"  ! {words.trouble(said)}", Role.WARN.style)
             case UsageSoFar() | Done():
                 self._running = said.usage
             case _:
@@ -117,7 +118,7 @@ class LiveView:
         text = self._open_line + clean(said.text)
         whole, newline, self._open_line = text.rpartition("\n")
         if newline:
-            self._console.print(Text(whole, style="dim" if said.subagent else ""))
+            self._console.print(Text(whole, style=Role.DIM.style if said.subagent else ""))
         if not said.partial or len(self._open_line) > _OPEN_LINE_LIMIT:
             self._flush()
 

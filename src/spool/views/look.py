@@ -50,7 +50,7 @@ class Sign(NamedTuple):
     role: Role
 
 
-DONE, RUNNING, WAITING, FAILED, UNSURE = "✓", "►", "·", "!", "~"
+DONE, RUNNING, WAITING, FAILED, UNSURE, OPEN = "✓", "►", "·", "!", "~", "○"
 PROMISE = "⚑"
 """Stands for the tags of a promise that ends a message; whether it counts is said below it."""
 STATUSES = {
@@ -83,6 +83,8 @@ STANDINGS = {
     Standing.UNFINISHED: Sign(WAITING, Role.WARN),
     Standing.OPEN: Sign(WAITING, Role.DIM),
 }
+STORIES = {"done": Role.GOOD, "next": Role.RUNNING, "open": Role.PLAIN}
+"""The words of `spool stories`."""
 ACTIVITIES = {Activity.AGENT: Role.RUNNING, Activity.GATES: Role.ODD, Activity.WAIT: Role.WARN}
 FULL, EMPTY = "█", "░"
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from spool.app.loops import LoopReport
 from spool.domain.account.stories import outcome_of
-from spool.domain.criteria import Criterion
 from spool.domain.gates.values import Proof
 from spool.domain.loop import Capacity, Door, LoopSummary, Phase
-from spool.domain.loop_file import LoopIteration
 from spool.domain.receipt import Receipt
 from spool.domain.state import IterationRecord
 from spool.domain.text import counted, one_line
@@ -21,6 +20,9 @@ from spool.views.look import STATUSES
 from spool.views.receipt import receipt_lines
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
+
+if TYPE_CHECKING:
+    from spool.domain.loop_file import LoopIteration
 
 _DROPPED = ("cost", "tokens", "files", "commits", "at", "exit")
 """The columns of iterations to leave out on a narrow terminal, the first one first."""
@@ -95,7 +97,7 @@ def capacity_words(capacity: Capacity) -> str:
     return ", ".join(parts)
 
 
-def worktree_table(iterations: Sequence[LoopIteration]) -> list[str]:
+def worktree_table(iterations: Sequence["LoopIteration"]) -> list[str]:
     """Return the table of a worktree loop's iterations, as lines."""
     head = ("#", "ended", "at", "time", "commits", "files", "done", "tokens", "cost")
     rows = [_worktree_row(one) for one in iterations]
@@ -179,6 +181,8 @@ def _now(loop: LoopSummary) -> str:
 
 
 def _criterion_words(loop: LoopSummary) -> str:
+    from spool.domain.criteria import Criterion  # only for a worktree loop
+
     match Criterion(loop.criterion):
         case Criterion.TASKS:
             return "no box in its tasks.md is open"
@@ -222,7 +226,7 @@ def _row(record: IterationRecord) -> tuple[str, ...]:
     )
 
 
-def _worktree_row(one: LoopIteration) -> tuple[str, ...]:
+def _worktree_row(one: "LoopIteration") -> tuple[str, ...]:
     return (
         str(one.n),
         one.exit_reason,

@@ -1,7 +1,5 @@
 """Prints the table of `spool ps` and `wt-loop list`."""
 
-import shutil
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -12,13 +10,13 @@ from spool.domain.loop import LoopSummary
 from spool.domain.text import one_line
 from spool.views import words
 from spool.views.say import say, say_json
+from spool.views.tables import ENDLESS, room
 
 _COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
 _SHORTEST_REASON = 20
 """With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
-"""Columns of a change's name that are kept, to tell changes apart."""
-_ENDLESS = 1 << 20
+"""Columns of a change's name that are kept, so that changes can be distinguished."""
 
 
 def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
@@ -28,7 +26,7 @@ def show_loops(loops: Sequence[LoopSummary], *, as_json: bool) -> None:
         say_json([loop_json(loop, now) for loop in loops])
         return
     # A script that reads a pipe needs every column in full.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    width = room()
     say(*(table(loops, now, width) if loops else ["No loop is running."]))
 
 
@@ -37,6 +35,7 @@ def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(loop),
         "id": loop.id,
+        "fleet_id": loop.fleet_id,
         "project": loop.name,
         "repository": loop.project,
         "pid": loop.runner.pid,
@@ -46,7 +45,7 @@ def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
     }
 
 
-def table(loops: Sequence[LoopSummary], now: datetime, width: int = _ENDLESS) -> list[str]:
+def table(loops: Sequence[LoopSummary], now: datetime, width: int = ENDLESS) -> list[str]:
     """Return a table of loops as lines that fit the width."""
     cells = [_cells(loop, now) for loop in loops]
     columns = {name: [name, *rest] for name, *rest in zip(_COLUMNS, *cells, strict=True)}
@@ -77,7 +76,7 @@ def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
         loop.id,
         str(loop.door),
         one_line(loop.name, 40),
-        one_line(loop.change, 60),
+        one_line(loop.fleet_id or loop.change, 60),
         str(loop.status),
         progress_words(loop),
         words.duration(loop.age_s(now)),

@@ -10,7 +10,7 @@ from spool.views.look import PROOFS, Role
 from spool.views.receipt import receipt_lines
 
 _OUTCOMES = {OutcomeKind.COMPLETED: Role.GOOD, OutcomeKind.NO_PROMISE: Role.PLAIN, OutcomeKind.INTERRUPTED: Role.PLAIN}
-_STORIES = {events.StoryDone: Role.GOOD, events.Retrying: Role.WARN}
+_STORIES = {events.StoryProgress: Role.PLAIN, events.StoryDone: Role.GOOD}
 
 
 class Told(NamedTuple):
@@ -33,7 +33,7 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
         case events.IterationStarted():
             return [Told("--- ", words.started(event), Role.RUNNING, heading=True)]
         case events.StoryProgress() | events.StoryDone() | events.Retrying() | events.Reverted() | events.TreeKept():
-            return [Told("=== ", words.story(event), _STORIES.get(type(event), Role.ODD), heading=True)]
+            return [Told("=== ", words.story(event), _STORIES.get(type(event), Role.WARN), heading=True)]
         case events.Error() if event.kept:
             return [Told("--- ", words.kept(event), Role.WARN)]
         case events.IterationEnded(record=record):
@@ -44,7 +44,7 @@ def narrate(event: events.Event, *, verbose: bool) -> list[Told]:
         case events.Working(share=0.0):
             return [Told("--- ", words.working(event), Role.RUNNING)]
         case events.GateStarted():
-            return [Told("--- ", words.checking(event), Role.RUNNING)]
+            return [Told("--- ", words.checking(event), Role.ODD)]
         case events.Complete(proof=proof) if proof is not None:
             return [Told("--- ", words.proof(event), PROOFS[proof], heading=True)]
         case events.Waiting():

@@ -1,5 +1,6 @@
-"""Formats a receipt as lines of text."""
+"""Formats a receipt as lines of text, and what is left of a budget."""
 
+from spool.domain.budget import Limit, Used
 from spool.domain.receipt import Rate, Receipt
 from spool.domain.text import counted
 from spool.views import words
@@ -41,6 +42,19 @@ def cost_words(receipt: Receipt) -> str:
         return "cost unknown"
     more = f" and {counted(receipt.unpriced, 'iteration')} of unknown cost" if receipt.unpriced else ""
     return f"${receipt.usage.cost_usd:.2f}{more}"
+
+
+def left_of(budget: Used, *, brief: bool = False) -> str:
+    """Describe what is left of a budget: `$4.58 of $5.00 left`."""
+    match budget.limit:
+        case Limit.COST | Limit.COST_PER_DAY:
+            left, most = f"${budget.left:.2f}", f"${budget.most:.2f}"
+        case Limit.TOKENS | Limit.TOKENS_PER_DAY:
+            left, most = f"{words.tokens(round(budget.left))} tokens", words.tokens(round(budget.most))
+        case _:
+            left, most = words.duration(budget.left), words.duration(budget.most)
+    today = " today" if budget.limit in (Limit.COST_PER_DAY, Limit.TOKENS_PER_DAY) else ""
+    return f"{left} left{today}" if brief else f"{left} of {most} left{today}"
 
 
 def _spent(receipt: Receipt) -> list[str]:

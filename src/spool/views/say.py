@@ -1,7 +1,6 @@
 """Prints. All text between Spool and a terminal goes through here, and foreign text leaves without its controls."""
 
 import codecs
-import json
 import os
 import re
 import sys
@@ -44,6 +43,8 @@ def json_text(value: Any) -> str:
     try:
         text = _ENCODER.encode(value).decode()
     except UnicodeEncodeError:
+        import json  # only for invalid UTF-8
+
         text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,6 +1,5 @@
 """Lays out tables: every row is one line that fits the terminal, and what does not fit is left out or goes below."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -14,7 +13,11 @@ _SHORTEST = 20
 
 def room() -> int:
     """Return the columns for a table; a script that reads a pipe gets everything."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else ENDLESS
+    if not sys.stdout.isatty():
+        return ENDLESS
+    import shutil  # with all its archive formats, only for a terminal
+
+    return shutil.get_terminal_size().columns
 
 
 def table(

@@ -14,8 +14,8 @@ from spool.views import words
 from spool.views.estimates import Estimate
 from spool.views.look import PROOFS, Role
 from spool.views.say import rewrite_line, say
+from spool.views.tables import room
 
-_ENDLESS = 1 << 20
 _Line = tuple[int, str, Role]
 """Indent, text, colour."""
 
@@ -55,7 +55,7 @@ class CheckLine:
 
 def show_verification(found: Verification) -> None:
     """Print what the gates say."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    width = room()
     for indent, text, role in _lines(found):
         for line in textwrap.wrap(
             text, max(20, width - indent), break_on_hyphens=False, subsequent_indent="  ", break_long_words=True

@@ -1,5 +1,6 @@
 """Formats events and figures as text; all views use the same wording."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,6 +14,7 @@ from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usage
 from spool.domain.text import clean, counted, one_line
 from spool.views.hints import worded
+from spool.views.look import PROMISE
 
 _COMMITS = 5
 _LINES = 20
@@ -55,11 +57,11 @@ def story(
             return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
         case events.StoryDone():
             commit = f", commit {event.commit[:10]}" if event.commit else ""
-            checked = f", {event.proof}" if event.proof is Proof.PROVED else ""
+            checked = f", {event.proof}" if event.proof in (Proof.PROVED, Proof.UNBROKEN) else ""
             return one_line(f"story {event.story_id} is complete{checked}: {event.title}{commit}")
         case events.Retrying():
             return one_line(
-                f"retrying story {event.story_id} ({event.attempt - 1} of {event.max_retries}): {event.because}",
+                f"retrying story {event.story_id} (retry {event.attempt - 1} of {event.max_retries}): {event.because}",
                 400,
             )
         case events.Reverted():
@@ -176,10 +178,14 @@ def trouble(event: Retry | Denied | Failure) -> str:
             return one_line(f"error: {event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
+_PROMISED = re.compile(r"^[ \t]*<promise>([^<>\n]{1,400})</promise>[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""No two neighbouring parts match the same characters: an agent may write thousands of blanks there."""
 _PURPOSES = {
-    "baseline": "before the first agent",
-    "again": "again, since it was red",
+    "baseline": "before the change",
+    "baseline-again": "before the change, a second time, to find flaky tests",
+    "again": "a second time, to find flaky tests",
     "replay": "with the tests as they were",
+    "replay-again": "with the tests as they were, a second time, to find flaky tests",
     "proof": "without the change",
     "control": "in a fresh checkout",
 }
@@ -187,8 +193,25 @@ _PURPOSES = {
 
 def checking(event: events.GateStarted) -> str:
     """Describe a gate that starts."""
+    return one_line(f"checking: {gate(event.gate, event.purpose)}")
+
+
+def gate(name: str, purpose: str) -> str:
+    """Name a gate, and why it runs if not for a claim."""
+    why = _PURPOSES.get(purpose)
+    return one_line(f"{name}, {why}" if why else name)
+
+
+def checked(event: events.GateEnded) -> str:
+    """Describe the end of a gate."""
     purpose = _PURPOSES.get(event.purpose)
-    return one_line(f"checking: {event.gate}{f', {purpose}' if purpose else ''}")
+    result = f"{'green' if event.green else 'red'}, {duration(event.duration_s)}"
+    return one_line(f"{event.gate}: {result}{f', {purpose}' if purpose else ''}")
+
+
+def flagged(text: str) -> str:
+    """Return a message with a flag for the tags of a promise that stands on a line of its own."""
+    return _PROMISED.sub(lambda found: f"{PROMISE} {found[1].strip()}", text)
 
 
 def proof(event: events.Complete) -> str:
@@ -205,8 +228,13 @@ def rests_on(said: Proof, evidence: str) -> str:
 
 def working(event: events.Working) -> str:
     """Describe Spool's own work on a large tree."""
-    what = "saving the working tree" if event.step == "checkpoint" else "restoring the working tree"
-    return f"{what}, {counted(event.files, 'file')}"
+    match event.step:
+        case "checkpoint":
+            return f"saving the working tree, {counted(event.files, 'file')}"
+        case "restore":
+            return f"restoring the working tree, {counted(event.files, 'file')}"
+        case "clone":
+            return "making the clone"
 
 
 def waiting(event: events.Waiting) -> str:

@@ -1,8 +1,6 @@
 """Observers are fed from the journal, each by a thread of its own, and none can hurt another or the loop."""
 
-import importlib.metadata
 from datetime import UTC, datetime
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -55,7 +53,7 @@ def test_a_broken_observer_hurts_nobody(tmp_path: Path, capfd: pytest.CaptureFix
             writer.emit(Warned(message=message))
         writer.emit(END)
         for observation in watching:
-            observation.notice()
+            observation.notice(END)
     assert (notes.seen, notes.closed) == (["one", "two", "RunEnded"], True)
     assert "an observer failed: ZeroDivisionError: its own fault" in capfd.readouterr().err
 
@@ -77,13 +75,14 @@ def unwanted(spec: LoopSpec) -> None:
     return None
 
 
-def test_installed_packages_join_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [EntryPoint(name, f"{__name__}:{name}", observers.GROUP) for name in ("wanted", "unwanted")]
-
-    def entry_points(*, group: str) -> list[EntryPoint]:
-        assert group == "spool.observers"
-        return points
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+@pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
+def test_installed_packages_join_by_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    assert plugged_in(SPEC) == []
+    info = tmp_path / f"noted-1.0.{kind}"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n")
+    offers = "".join(f"{name} = {__name__}:{name}\n" for name in ("wanted", "unwanted"))
+    (info / "entry_points.txt").write_text(f"[{observers.GROUP}]\n{offers}")
+    monkeypatch.syspath_prepend(str(tmp_path))
     (found,) = plugged_in(SPEC)
     assert isinstance(found, Notes)

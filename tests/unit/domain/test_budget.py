@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.domain.budget import Budgets, Exceeded, Limit, concern_about, concerns, exceeded
+from spool.domain.budget import Budgets, Exceeded, Limit, concern_about, concerns, exceeded, used_of
 from spool.domain.prices import Price, price_of, priced
 from spool.domain.stream import Usage
 from spool.errors import Hint
@@ -101,3 +101,14 @@ def test_a_price_is_found_by_model_and_without_one_by_harness() -> None:
     assert price_of(prices, harness="codex", model="gpt") is PRICE
     assert price_of(prices, harness="codex", model=None) is prices["codex"]
     assert price_of(prices, harness="codex", model="other") is None
+
+
+def test_the_scarcest_budget_comes_first() -> None:
+    budgets = Budgets(max_tokens=100, max_cost_usd=5.0, max_cost_per_day=2.0)
+    used = used_of(budgets, Usage(tokens_in=10, cost_usd=1.0), today=Usage(cost_usd=1.5))
+    assert [(one.limit, one.share, one.left) for one in used] == [
+        (Limit.COST_PER_DAY, 0.75, 0.5),
+        (Limit.COST, 0.2, 4.0),
+        (Limit.TOKENS, 0.1, 90.0),
+    ]
+    assert used_of(Budgets(), Usage(cost_usd=1.0)) == []

@@ -10,6 +10,7 @@ from spool.domain.landing import (
     Fate,
     Landing,
     Train,
+    errand_for,
     failing_tests,
     missing_dependency,
     trained,
@@ -96,3 +97,25 @@ def test_the_tests_that_refuse_a_result() -> None:
     red = GateResult(name="test", passed=False, why="", failing=("a",), vanished=("b",))
     assert failing_tests((green, red)) == ("a", "b")
     assert failing_tests((green,)) == ()
+
+
+def test_an_errand_names_what_is_in_the_way_as_data() -> None:
+    landing = Landing(
+        change="one",
+        branch="change/one",
+        tip="a" * 40,
+        onto="main",
+        fate=Fate.RED,
+        why="make test: 12 tests fail",
+        files=("a\n<promise>COMPLETE</promise>\n",),
+        failing=tuple(f"test_{number}" for number in range(12)),
+        at=NOW,
+    )
+    errand = errand_for(landing, commit="b" * 40, tree="c" * 40)
+    story = errand.story
+    assert (story.id, story.title, story.boxless, story.complete) == ("land", "Land on main", True, False)
+    said = dict(story.tasks[0].details)
+    assert said["Why it does not land"] == "make test: 12 tests fail"
+    assert "<promise>" not in said["Files that conflict"]
+    assert "\n" not in said["Files that conflict"]
+    assert said["Failing tests"].endswith("test_9 and 2 more")

@@ -6,12 +6,14 @@ import msgspec
 import pytest
 
 from spool.domain.criteria import Criterion
+from spool.domain.gates.values import Proof, proof_together
 from spool.domain.loop import DIED, Door, LoopSummary, Phase, Runner, pick_latest, settled, state_path, summarized
 from spool.domain.settings import Settings
 from spool.domain.spec import LoopSpec, Show
 from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, continued, unfinished
 from spool.domain.stream import Usage
 from spool.domain.verdict import Limits, Status
+from spool.domain.workspace import Kind, Workspace
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=5)
@@ -31,6 +33,7 @@ RUNNING = LoopState(
     updated_at=BEGAN,
 )
 BEGUN = InFlight(iteration=4, run_id=RUNNING.run_id, started_at=BEGAN, harness="claude")
+ON_A_BRANCH = Workspace(kind=Kind.CLONE, path="/clone", repository="/work/project/.git", branch="b", base="c")
 
 
 def replaced(loop: LoopState, **changed: object) -> LoopState:
@@ -115,6 +118,42 @@ def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept
     assert (found.iteration, found.usage) == (5, earlier.usage)
     in_flight = continued(RUNNING, replaced(earlier, in_flight=BEGUN))
     assert (in_flight.memory, in_flight.in_flight) == (memory, BEGUN)
+
+
+@pytest.mark.parametrize("workspace", [None, ON_A_BRANCH])
+@pytest.mark.parametrize(
+    ("door", "proof", "kept"),
+    [
+        (Door.RUN, Proof.PROVED, Proof.PROVED),
+        (Door.RUN, Proof.UNBROKEN, Proof.UNBROKEN),
+        (Door.RUN, Proof.WORD, None),
+        (Door.RALPH, Proof.PROVED, None),
+    ],
+)
+def test_stories_that_were_verified_stay_so(
+    door: Door, proof: Proof, kept: Proof | None, workspace: Workspace | None
+) -> None:
+    memory = msgspec.structs.replace(RUNNING.memory, proof=proof, retries=2)
+    earlier = replaced(RUNNING, status=Status.DONE, memory=memory, workspace=workspace, door=door)
+    found = continued(RUNNING, earlier)
+    assert (found.memory.proof, found.memory.retries) == (kept, 0)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "latest", "together"),
+    [
+        (None, Proof.PROVED, Proof.PROVED),
+        (Proof.PROVED, Proof.UNBROKEN, Proof.UNBROKEN),
+        (Proof.UNBROKEN, Proof.PROVED, Proof.UNBROKEN),
+        (Proof.UNBROKEN, Proof.WORD, Proof.WORD),
+        (Proof.WORD, Proof.PROVED, Proof.WORD),
+        (None, None, None),
+    ],
+)
+def test_stories_together_are_no_surer_than_the_least_of_them(
+    earlier: Proof | None, latest: Proof | None, together: Proof | None
+) -> None:
+    assert proof_together(earlier, latest) is together
 
 
 def test_an_iteration_in_flight_is_as_far_as_it_is_on_disk() -> None:

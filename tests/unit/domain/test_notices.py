@@ -60,6 +60,18 @@ def test_a_budget_at_80_percent_is_said_once_and_earlier_runs_count() -> None:
     assert notices[0].title == f"{CHANGE} has used 80% of a budget"
 
 
+def test_a_budget_per_day_counts_all_loops_and_the_running_agent() -> None:
+    finder = NoticeFinder(CHANGE, "shop", "run-1", wait_s=600.0)
+    limits = Limits(max_cost_per_day=10.0, max_tokens_per_day=1_000)
+    start = RunStarted(change=CHANGE, harness="claude", model=None, limits=limits, iteration=0)
+    using = StoryEvent(story_id="1", iteration=1, event=UsageSoFar(usage=Usage(tokens_in=300, cost_usd=1.5)))
+    assert [finder.see(event) for event in stamped([start])] == [[]]
+    assert finder.tick(START, Usage(cost_usd=6.6, tokens_in=500)) == []
+    told = [notice.text for event in stamped([using]) for notice in finder.see(event)]
+    assert told == ["$8.10 of $10.00 today, all loops together", "800 of 1000 tokens today, all loops together"]
+    assert finder.tick(START, Usage(cost_usd=9.0, tokens_in=900)) == []
+
+
 def test_a_budget_of_time() -> None:
     notices = found(waiting(1), waiting(1), waiting(1), limits=Limits(max_duration_s=24.0))
     assert [notice.kind for notice in notices] == [NoticeKind.BUDGET]

@@ -1,15 +1,20 @@
 """Where a loop stands, from its events alone."""
 
+from datetime import timedelta
+
 import msgspec
 
 from spool.domain.events import (
     CheckpointSaved,
     Event,
+    GateEnded,
+    GateStarted,
     IterationEnded,
     Reverted,
     RunEnded,
     RunStarted,
     StopRequested,
+    Waiting,
 )
 from spool.domain.gates.values import GateResult
 from spool.domain.outcome import OutcomeKind
@@ -17,7 +22,7 @@ from spool.domain.progress import LoopProgress, Mark
 from spool.domain.story import parse_stories
 from spool.domain.verdict import Limits, Status
 from spool.tui.looks import state_of
-from tests.tui.scene import CHANGE, TASKS, finished, half_way, record, stuck
+from tests.tui.scene import CHANGE, START, TASKS, begun, finished, gated, half_way, record, stuck
 
 
 def folded(events: list[Event]) -> LoopProgress:
@@ -104,3 +109,40 @@ def test_a_claim_that_a_gate_refused_is_not_completed() -> None:
     refused = msgspec.structs.replace(record(3, "2", 2, OutcomeKind.COMPLETED), gates=(gate,))
     last = folded([*half_way(), IterationEnded(record=refused)]).stories["2"].attempts[-1]
     assert (last.outcome, last.reason) == ("refused", "boxes are open: 2.1")
+
+
+def test_a_gate_that_is_red_as_before_and_refuses_nothing_is_passed() -> None:
+    gates = (
+        GateResult(name="pytest", passed=True, why="no worse"),
+        GateResult(name="types", passed=False, why="worse"),
+    )
+    claimed: list[Event] = [
+        GateEnded(gate="pytest", purpose="claim", green=False, duration_s=3.0),
+        IterationEnded(record=record(3, "2", 2, OutcomeKind.COMPLETED, gates=gates)),
+    ]
+    story = folded(gated() + claimed).stories["2"]
+    assert {name: (gate.green, gate.since) for name, gate in story.gates.items()} == {
+        "pytest": (True, None),
+        "types": (False, None),
+    }
+
+
+def test_gates_are_those_of_the_attempt() -> None:
+    progress = folded(gated())
+    assert [gate.green for gate in progress.stories["1"].gates.values()] == [True, True]
+    assert [gate.green for gate in progress.stories["2"].gates.values()] == [None, None]
+    progress.fold(GateStarted(gate="pytest", purpose="claim", expected_s=12.0, at=START))
+    assert progress.stories["2"].gates["pytest"].since == START
+    progress.fold(begun(4))
+    assert progress.stories["2"].gates["pytest"].since is None
+
+
+def test_the_time_left_is_that_of_the_open_stories_at_the_pace_of_the_others() -> None:
+    progress = folded(half_way())
+    progress.know(parse_stories(TASKS))
+    assert progress.left_s(START) == 91.0  # the second has lasted longer than the first, and the third has not begun
+    progress.waiting = Waiting(seconds=60.0, until=START + timedelta(seconds=9), reason="rate limit")
+    assert progress.left_s(START) == 100.0
+    assert folded(half_way() + finished()).left_s(START) is None
+    assert LoopProgress(CHANGE).left_s(START) is None
+    assert LoopProgress(CHANGE, whole=True).left_s(START) is None

@@ -45,5 +45,14 @@ def test_remarks(tasks: str, what: str) -> None:
     assert not serious and said.startswith(what)
 
 
+def test_a_section_of_prose_in_a_plan() -> None:
+    plan = (
+        "# P\n\nIntro.\n\n## One\n\n- [ ] a\n\n## Two\n\nBuild it.\n\n## Notes\n\nMind the gap.\n\n### Aside\n\nText.\n"
+    )
+    change = Change(id="P.md", source="plan", directory=".", proposal=plan, tasks=TASKS, plan_file="P.md")
+    [one] = findings(change, parse_stories(TASKS), gates=1)
+    assert not one.serious and "the section 'Two' has no list" in one.what
+
+
 def test_no_check_comes_after_what_is_serious() -> None:
     assert [serious for serious, _ in found("", gates=0)] == [True, False]

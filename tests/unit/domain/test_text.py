@@ -33,6 +33,20 @@ def test_cleaning(name: str, raw: str, expected: str) -> None:
     assert clean(raw) == expected
 
 
+@pytest.mark.parametrize(
+    "around", ["x" * 5_000, "ü" * 5_000, "x" * 4_000 + "→", ""], ids=["ASCII", "Latin", "one", "none"]
+)
+@pytest.mark.parametrize(("name", "raw", "expected"), TABLE, ids=[row[0] for row in TABLE])
+def test_long_text_is_cleaned_like_short(name: str, raw: str, expected: str, around: str) -> None:
+    assert clean(f"{around}\n{raw}\n{around}") == f"{around}\n{expected}\n{around}"
+
+
+def test_every_control_is_found_in_a_long_text() -> None:
+    for number in (*range(32), *range(0x7F, 0xA0)):
+        if chr(number) not in "\t\n":
+            assert chr(number) not in clean(f"{'x' * 3_000}{chr(number)}{'y' * 3_000}"), number
+
+
 @given(NOISE)
 def test_nothing_that_acts_on_a_terminal_is_left(raw: str) -> None:
     assert not set(clean(raw)) & set("\x00\x07\x1b\r\x9b\x9d\u202e")

@@ -4,6 +4,8 @@ import pytest
 
 from spool.domain.toolchain import Toolchain, toolchain_of
 
+CASE = "import unittest\n\n\nclass Shop(unittest.TestCase):\n    def test_total(self): ...\n"
+
 
 @pytest.mark.parametrize(
     ("files", "language", "test"),
@@ -24,6 +26,18 @@ from spool.domain.toolchain import Toolchain, toolchain_of
         ({"pyproject.toml": "", "tests": "", "uv.lock": ""}, "Python", "uv run pytest -q"),
         ({"shop.py": "", "test_shop.py": ""}, "Python", "python3 -m pytest -q"),
         ({"shop.py": ""}, "Python", ""),
+        ({"shop.py": "", "test_shop.py": CASE}, "Python", "python3 -m unittest -v"),
+        ({"shop.py": "", "shop_test.py": CASE}, "Python", "python3 -m unittest discover -v -p '*_test.py'"),
+        ({"a.py": "", "tests": "", "tests/test_a.py": CASE}, "Python", "python3 -m unittest discover -v -s tests"),
+        (
+            {"a.py": "", "tests": "", "tests/__init__.py": "", "tests/test_a.py": CASE, "uv.lock": ""},
+            "Python",
+            "uv run python -m unittest -v",
+        ),
+        ({"test_a.py": CASE, "requirements.txt": "pytest==8\n"}, "Python", "python3 -m pytest -q"),
+        ({"test_a.py": CASE, "test_b.py": "def test_b(): pass\n"}, "Python", "python3 -m pytest -q"),
+        ({"test_a.py": "from unittest import mock\n\ndef test_a(): pass\n"}, "Python", "python3 -m pytest -q"),
+        ({"package.json": "{}", "tests": "", "tests/test_a.py": CASE}, "JavaScript", ""),
         ({"Cargo.toml": ""}, "Rust", "cargo test"),
         ({"go.mod": ""}, "Go", "go test ./..."),
         ({"pom.xml": ""}, "Java", "mvn -q test"),

@@ -53,7 +53,7 @@ def test_argv_is_exact(tmp_path: Path, terminal: Terminal, fullscreen: bool) -> 
     tree = tmp_path / HOSTILE.replace("/", "_")
     tree.mkdir()
     process = launch(terminal, window(tree, fullscreen=fullscreen), environment, tmp_path / "log")
-    assert process.wait(timeout=20) == 0, (tmp_path / "log").read_text()
+    assert process.wait(timeout=120) == 0, (tmp_path / "log").read_text()
     called = json.loads((tmp_path / "bin" / "record").read_text())
     words = called["argv"][1:]
     assert tuple(words[-len(COMMAND) :]) == COMMAND

@@ -5,7 +5,9 @@ import pytest
 from spool.app.client import Placed
 from spool.domain.events import AgentEvent
 from spool.domain.stream import Message
-from spool.tui.blocks import transcribe
+from spool.tui.blocks import Form, plain
+from spool.tui.paint import Painter
+from spool.tui.transcript import transcribe
 
 
 def shown(*texts: str) -> str:
@@ -30,3 +32,10 @@ def shown(*texts: str) -> str:
 )
 def test_a_promise_that_ends_a_message_is_a_sign(said: tuple[str, ...], text: str) -> None:
     assert shown(*said) == text
+
+
+def test_the_rest_of_a_long_line_of_a_diff_is_marked() -> None:
+    patch = "+    if not await tokens.known(request):\n\n-    return None"
+    blocks = plain(patch, indent=2, form=Form.PATCH)
+    lines = [strip.text.rstrip() for block in blocks for strip in Painter(24, dark=True).paint(block, opened=True)]
+    assert lines == ["  +    if not await", "  ↳ tokens.known(request", "  ↳ ):", "", "  -    return None"]

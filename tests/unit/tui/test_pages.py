@@ -10,8 +10,9 @@ from spool.app.client import Placed
 from spool.domain.events import StoryEvent
 from spool.domain.stream import Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.text import clean
-from spool.tui.blocks import NO_FOLD, Form, markdown, pieces, transcribe
+from spool.tui.blocks import NO_FOLD, Form, markdown, pieces
 from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryIndexes, StoryPages
+from spool.tui.transcript import transcribe
 
 
 class MemoryFeed:
@@ -79,11 +80,12 @@ def test_a_call_folds_with_its_result() -> None:
         ToolResult(output="of b", call_id="2"),
     ]
     heads_and_bodies = transcribe(MemoryFeed(said).rows)
-    assert [(block.text, block.head, block.fold) for block in heads_and_bodies] == [
-        ("read a", True, 0),
-        ("read b", True, 1),
-        ("of a", False, 0),
-        ("of b", False, 1),
+    assert [(block.text, block.head, block.fold, block.within) for block in heads_and_bodies] == [
+        ("2 calls: read ×2", True, -2, NO_FOLD),  # noqa: RUF001
+        ("read a", True, 0, -2),
+        ("of a", False, 0, -2),
+        ("read b", True, 1, -2),
+        ("of b", False, 1, -2),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spool.errors import Hint, LockedError, NoWorktree, SpoolError, UsageError
+from spool.errors import Hint, LockedError, NotInstalled, NoWorktree, SpoolError, UsageError
 from spool.views.hints import next_step, worded
 
 
@@ -27,3 +27,10 @@ def test_a_missing_worktree_can_be_made() -> None:
     assert next_step(NoWorktree("no", hint="run: git worktree add x")).startswith(
         "create it with --create, or by hand: "
     )
+
+
+def test_a_missing_agent_names_those_that_are_there() -> None:
+    missing = NotInstalled("no", hint="install it: npm install -g opencode-ai")
+    assert next_step(missing) == "install it: npm install -g opencode-ai; spool harness list shows the others"
+    found = next_step(NotInstalled("no", hint="install it: x", others=("claude", "codex")))
+    assert "--harness: claude, codex" in found and "spool init" in found

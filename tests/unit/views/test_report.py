@@ -29,7 +29,7 @@ def reported(found: Account) -> Report:
 
 
 def lines(found: Account, width: int) -> list[str]:
-    return [text for text, _, _ in page(reported(found), width)]
+    return [text for text, *_ in page(reported(found), width)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -51,7 +51,7 @@ def test_a_loop_that_only_just_started() -> None:
 def test_a_journal_that_is_gone_is_said() -> None:
     report = reported(account([]))
     gone = msgspec.structs.replace(report, loops=(msgspec.structs.replace(report.loops[0], gone=True),))
-    assert any("journal is gone" in text for text, _, _ in page(gone, 80))
+    assert any("journal is gone" in text for text, *_ in page(gone, 80))
     assert "journal is gone" in markdown(gone)
 
 
@@ -87,6 +87,13 @@ def test_long_diffs_are_cut_and_what_is_no_utf8_is_replaced() -> None:
     assert "(28002 more lines)" in written
     assert "&lt;&amp;.py" in written
     assert written.encode("utf-8", "replace")
+
+
+def test_uncommitted_work_is_reviewed_with_its_new_files() -> None:
+    found = steps(reported(account([*half_way(), *stuck()])).loops[0])
+    assert [step.command.split(" ", 3)[3] for step in found if "Review" in step.label or step.label == "and"] == [
+        "status -vv"
+    ]
 
 
 @pytest.mark.parametrize("kind", [Kind.WORKTREE, Kind.CLONE])

@@ -1,6 +1,5 @@
 """What became of each story: its attempts, its verdict, and what is left of discarded work."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 
@@ -56,6 +55,21 @@ class Standing(StrEnum):
     OPEN = "not started"
 
 
+class GateView(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a gate stands."""
+
+    purpose: str = ""
+    """Why it runs, or ran last."""
+    green: bool | None = None
+    """What it said of the last claim, or of the tree before the first agent; None if it has not run since."""
+    weighed: bool = False
+    """Whether `green` is a judgement: a gate that was red before the change may be red and refuse nothing."""
+    since: datetime | None = None
+    """When it began, while it runs."""
+    expected_s: float = 0.0
+    """How long it took the last time."""
+
+
 class Discarded(msgspec.Struct, frozen=True, kw_only=True):
     """Work that a revert took out of the tree, and the name under which it can be restored."""
 
@@ -64,8 +78,7 @@ class Discarded(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-@dataclass
-class Attempt:
+class Attempt(msgspec.Struct):
     """One iteration of a story."""
 
     iteration: int
@@ -81,7 +94,7 @@ class Attempt:
     seconds: float = 0.0
     """Seconds of the agent."""
     gates_s: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     changed_files: int | None = None
     insertions: int = 0
     deletions: int = 0
@@ -111,17 +124,16 @@ class Attempt:
         self.commits = tuple(dict.fromkeys((*record.commits, *([record.commit] if record.commit else []))))
 
 
-@dataclass
-class StoryView:
+class StoryView(msgspec.Struct):
     """One story and its figures."""
 
     id: str
     title: str
     mark: Mark = Mark.WAITING
-    attempts: list[Attempt] = field(default_factory=list)
-    spent: StoryReceipt = field(default_factory=lambda: StoryReceipt(id=WHOLE))
+    attempts: list[Attempt] = []
+    spent: StoryReceipt = StoryReceipt(id=WHOLE)
     """What its iterations have taken, without a running one."""
-    files: set[str] = field(default_factory=set)
+    files: set[str] = set()
     """The files that its attempts changed, without those that were reverted."""
     at_checkpoint: frozenset[str] = frozenset()
     """The changed files that its checkpoint has, and a revert keeps."""
@@ -135,8 +147,10 @@ class StoryView:
     """What the gates said when they accepted it."""
     evidence: str = ""
     """What its verdict rests on, in one line."""
-    commits: list[str] = field(default_factory=list)
-    discarded: list[Discarded] = field(default_factory=list)
+    commits: list[str] = []
+    discarded: list[Discarded] = []
+    gates: dict[str, GateView] = {}
+    """Its gates, in the order in which they first ran."""
 
     @property
     def usage(self) -> Usage:
@@ -180,8 +194,21 @@ class StoryView:
         return Standing.UNFINISHED if tried[-1].outcome == OutcomeKind.INTERRUPTED else Standing.FAILED
 
     def begin(self, attempt: Attempt) -> None:
-        """Start an attempt."""
+        """Start an attempt; its gates are still to run."""
         self.attempts.append(attempt)
+        self.gates = {name: GateView(expected_s=gate.expected_s) for name, gate in self.gates.items()}
+
+    def start_gate(self, name: str, purpose: str, expected_s: float, at: datetime | None) -> None:
+        """Note that a gate runs."""
+        before = self.gates.get(name, GateView())
+        self.gates[name] = msgspec.structs.replace(before, purpose=purpose, since=at, expected_s=expected_s)
+
+    def end_gate(self, name: str, *, judged: bool, green: bool, seconds: float) -> None:
+        """Note what a gate said; a result on another tree than the claimed one is not a judgement."""
+        before = self.gates.get(name, GateView())
+        said = green if judged else before.green
+        weighed = before.weighed and not judged
+        self.gates[name] = msgspec.structs.replace(before, green=said, weighed=weighed, since=None, expected_s=seconds)
 
     def end(self, record: IterationRecord) -> Attempt:
         """End an attempt, and add up what it took."""
@@ -194,6 +221,9 @@ class StoryView:
         if len(self.files) < _FILES:
             self.files.update(record.files)
         self._commit(attempt.commits)
+        for result in record.gates:  # a gate that is red as it was before refuses nothing
+            before = self.gates.get(result.name, GateView())
+            self.gates[result.name] = msgspec.structs.replace(before, green=result.passed, weighed=True, since=None)
         if record.rejected:
             self.evidence = f"{record.rejected.name}: {record.rejected.why}"
         else:

@@ -1,6 +1,5 @@
 """The night as it passed: runs, stretches of agent, gates and waits, boxes, commits, and the sums of the receipt."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -14,9 +13,10 @@ from spool.domain.state import IterationRecord
 from spool.domain.tasks import Boxes
 from spool.domain.verdict import Status
 
-BASELINE = "baseline"
-"""The purpose of a gate that runs before the first agent; no iteration counts its time."""
+BASELINE = ("baseline", "baseline-again")
+"""The purposes of gates that run before the first agent; no iteration counts their time."""
 
+_OF_AGENT = (events.AgentEvent, events.StoryEvent)
 JUDGING = ("claim", "again")
 """The purposes of gates whose red is bad news; on the old source, red is what proves."""
 
@@ -53,8 +53,7 @@ class BoxPoint(msgspec.Struct, frozen=True, kw_only=True):
     total: int
 
 
-@dataclass
-class Run:
+class Run(msgspec.Struct):
     """One run of the loop."""
 
     run_id: str
@@ -85,7 +84,10 @@ class Timeline:
 
     def fold(self, event: events.Event) -> None:
         """Apply one event."""
-        if self._wait is not None and not isinstance(event, events.AgentEvent | events.StoryEvent):
+        if isinstance(event, _OF_AGENT):
+            self.heard_at = event.at or self.heard_at
+            return
+        if self._wait is not None:
             self._end_wait(event)
         match event:
             case events.RunStarted():
@@ -130,7 +132,7 @@ class Timeline:
 
     def _end_gate(self, event: events.GateEnded) -> None:
         began, self._gate = self._gate, None
-        if event.purpose == BASELINE:
+        if event.purpose in BASELINE:
             self.baseline_s = round(self.baseline_s + event.duration_s, 3)
         if event.at is None:
             return

@@ -28,6 +28,26 @@ _Found = tuple[str, PlanItem]
 
 def parse_plan(text: str) -> tuple[str, tuple[PlanStory, ...]]:
     """Return the title of a plan, which may be empty, and its stories in order; none if it has no list of tasks."""
+    title, tasks = _tasks(text)
+    return title, tuple(story for section, items in tasks for story in _stories(section, items))
+
+
+def untasked(text: str) -> tuple[str, ...]:
+    """Return the headings that look like stories of a plan, but have no tasks: prose alone is not worked on."""
+    tasks = _tasks(text)[1]
+    full = [section for section, items in tasks if items]
+    around = {name for section in full for name in section.above}
+    levels = {section.level for section in full if section.level}
+    return tuple(
+        section.title
+        for section, items in tasks
+        if not items and section.level in levels and section.title not in around
+        if section.title and not section.items and not _any_heading(section, is_background)
+    )
+
+
+def _tasks(text: str) -> tuple[str, list[tuple[PlanSection, list[_Found]]]]:
+    """Return the title of a plan, and its sections with the items that are tasks."""
     title, found = read_sections(text)
     sections = _with_labels(section for section in found if not is_legend(section.title))
     if any(_has_box(item) for section in sections for item in (*section.items, *section.checks)):
@@ -35,8 +55,9 @@ def parse_plan(text: str) -> tuple[str, tuple[PlanStory, ...]]:
     elif any(describes(section.title) for section in found):
         tasks = []
     else:
-        tasks = [(section, list(_in_plain_section(section))) for section in _chosen(sections)]
-    return title, tuple(story for section, items in tasks for story in _stories(section, items))
+        chosen = _chosen(sections)
+        tasks = [(one, list(_in_plain_section(one)) if one in chosen else []) for one in sections]
+    return title, tasks
 
 
 def _with_labels(sections: Iterable[PlanSection]) -> list[PlanSection]:

@@ -20,7 +20,7 @@ class PlanStory(msgspec.Struct, frozen=True):
     title: str
     tasks: tuple[PlanTask, ...]
     around: str = ""
-    """The heading around it, which tells it from another of the same title."""
+    """The heading around it, which distinguishes it from another of the same title."""
 
 
 class PlanItem(msgspec.Struct, kw_only=True):

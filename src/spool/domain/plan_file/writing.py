@@ -21,7 +21,7 @@ def task_list(text: str) -> str:
 
 
 def unique_titles(stories: tuple[PlanStory, ...]) -> list[str]:
-    """Return titles of which no two are equal: the heading around a story, or a number, tells them apart."""
+    """Return unique titles: the heading around a story, or a number, distinguishes equal ones."""
     own = [story.title for story in stories]
     found: list[str] = []
     for story in stories:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 _TAG = re.compile(r"<promise>[^<]{0,400}</promise>")
 _NEAR = 80
 _ENOUGH = 40
-"""As many characters, whitespace aside, are no coincidence; a prompt that has fewer must be there whole."""
+"""That many equal characters, whitespace aside, are not a coincidence; a prompt that has fewer must be there whole."""
 _PLACES = 200
 
 
@@ -42,7 +42,7 @@ def _same(found: _Place, place: _Place) -> bool:
     if found.after.startswith(place.after):
         same = min(len(found.before), len(place.before)) + len(place.after)
         return same >= min(_ENOUGH, len(place.before) + len(place.after)) > 0
-    # A prompt may dictate the answer. Saying it ends the message; whoever goes on with other words was repeating.
+    # A prompt may dictate the answer. Saying it ends the message; an agent that continues was repeating.
     return len(found.before) == _NEAR and bool(found.after)
 
 

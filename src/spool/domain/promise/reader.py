@@ -10,7 +10,7 @@ from spool.domain.promise.near import near_miss
 from spool.domain.promise.rule import CONTEXT, objection
 from spool.domain.promise.values import DEFAULT_PROMISE, REASON_LIMIT, Claim, Promise, PromiseReading, Veto
 from spool.domain.promise.words import takes_back
-from spool.domain.text import Cleaner, capped, clean, one_line
+from spool.domain.text import Cleaner, capped, clean, is_plain, one_line, pieces
 
 _READ_AT = 1 << 16
 _LONGEST_PROMISE = 1 << 16
@@ -31,8 +31,12 @@ _MARK = re.compile(
     r"|(?P<open><promise>)|(?P<close></promise>)|(?P<think><think(?:ing)?>)|(?P<thought></think(?:ing)?>)",
     re.MULTILINE,
 )
-_SIGNS = ("promise>", "```", "~~~", "<think", "</think")
-"""What every mark holds; looking for these first reads gigabytes ten times faster."""
+_SIGNS = {"<": ("promise>", "think"), "`": ("```",), "~": ("~~~",)}
+"""What every mark holds, by its rarest character: a search for one character reads gigabytes fifty times faster."""
+_RARE = (*_SIGNS, "\x1b")
+_PASSED_OVER = 1 << 13
+"""Characters of a text without any of those from which on only its end is read: half of the time went into the rest."""
+_END = 1 << 12
 _FAILED = re.compile(r"\s*FAILED\s*(?::|\Z)\s*")
 _ECHO = "echoes the prompt"
 
@@ -66,7 +70,7 @@ class PromiseReader:
 
     def feed(self, text: str) -> None:
         """Take the next piece of the assistant's current message."""
-        self._add(self._cleaner.feed(_INVISIBLE.sub("", text)))
+        self._add(self._cleaner.feed(_visible(text[-_END:] if self._may_pass_over(text) else text)))
         if len(self._window) - self._seen > _READ_AT:
             self._read(len(self._window) - CONTEXT)
             self._forget()
@@ -102,7 +106,7 @@ class PromiseReader:
         self._withdraw(why, silent=True)
 
     def current(self) -> PromiseReading:
-        """What holds if the message ended here; the message may still go on."""
+        """What holds if the message ended here; the message may still continue."""
         twin = copy.copy(self)
         twin._cleaner = copy.copy(self._cleaner)
         return twin.finish()
@@ -115,8 +119,7 @@ class PromiseReader:
 
     def _read(self, end: int) -> None:
         """Read the marks that stand before end; what follows end is their context."""
-        marked = any(self._window.find(sign, self._seen) >= 0 for sign in _SIGNS)
-        for mark in _MARK.finditer(self._window, self._seen) if marked else ():
+        for mark in _MARK.finditer(self._window, self._seen) if self._may_hold_mark() else ():
             if mark.end() > end:
                 self._seen = mark.start()
                 return
@@ -130,6 +133,27 @@ class PromiseReader:
                 self._take(self._open, mark)
                 self._open = -1
         self._seen = max(self._seen, end)
+
+    def _may_pass_over(self, text: str) -> bool:
+        """Whether only the end of a text matters: no mark begins or ends in it, or in what is not read yet."""
+        return (
+            len(text) > _PASSED_OVER
+            and self._open < 0
+            and len(self._head) == _HEAD
+            and not self._cleaner.holds
+            and not any(map(text.__contains__, _RARE))
+            and not any(self._window.find(rare, self._seen) >= 0 for rare in _SIGNS)
+            and is_plain(text[-_END:])
+        )
+
+    def _may_hold_mark(self) -> bool:
+        window, seen = self._window, self._seen
+        return any(
+            window.find(sign, seen) >= 0
+            for rare, signs in _SIGNS.items()
+            if window.find(rare, seen) >= 0
+            for sign in signs
+        )
 
     def _pass_thinking(self, *, ends: bool) -> None:
         """Text inside `<think>` does not count, nor does what stands before a lone `</think>`."""
@@ -211,6 +235,12 @@ class PromiseReader:
         self._vetoes = [*self._vetoes[1 - _VETOES_KEPT :], veto]
         if not silent:
             self._refused = veto
+
+
+def _visible(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(piece if piece.isascii() else _INVISIBLE.sub("", piece) for piece in pieces(text))
 
 
 def _squeeze(text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.checkout import Checkout, branches_for, folders_for, gives
 from spool.domain.text import one_line
 from spool.domain.workspace import branch_of_change
@@ -122,7 +123,7 @@ def has_branch(change_id: str, here: Path) -> bool:
 def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
     """Return the projects in the registry of wt-tools; none if the file is missing or invalid."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Projects).projects
+        return decoded(file.read_bytes(), _Projects).projects
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 

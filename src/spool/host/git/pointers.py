@@ -11,11 +11,16 @@ def top_of(directory: Path) -> Path | None:
 
 def main_of(top: Path) -> Path:
     """Return the main directory of a working tree's repository, as `Repository.main` names it."""
-    git_dir = _git_dir(top)
-    common = git_dir
-    with suppress(OSError):
-        common = (git_dir / (git_dir / "commondir").read_text("utf-8", "surrogateescape").strip()).resolve()
+    common = common_of(top)
     return common.parent if common.name == ".git" else common
+
+
+def common_of(top: Path) -> Path:
+    """Return the git directory that all working trees of a repository share."""
+    git_dir = _git_dir(top)
+    with suppress(OSError):
+        return (git_dir / (git_dir / "commondir").read_text("utf-8", "surrogateescape").strip()).resolve()
+    return git_dir
 
 
 def branch_of(top: Path) -> str:

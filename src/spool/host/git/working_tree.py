@@ -17,9 +17,11 @@ from spool.errors import CheckpointError, CommandFailed, HookRefused
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
+from spool.host.git.merging import merged_now
 from spool.host.git.repository import Repository, ask_git, head_of, online_environment, run_git
 
-_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+_MERGE = "MERGE_HEAD"
+_UNFINISHED = (_MERGE, "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _HOOK_WORDS = 4_000
@@ -41,18 +43,26 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 class GitWorktree:
     """A working tree under git."""
 
-    def __init__(self, repository: Repository, *, timeout_s: float) -> None:
+    def __init__(self, repository: Repository, *, timeout_s: float, merging: str = "") -> None:
+        """`merging` is the commit whose merge Spool has begun, and may commit."""
         self._repository = repository
+        self._merging = merging
         self._timeout_s = timeout_s
         self._identity = WorktreeIdentity(repository)
         git_dir = repository.spool_dir / "shadow" / self._identity.key
-        self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s))
+        lender = repository.common_dir / "objects"
+        self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s, lender=lender))
         self._marked: _Mark | None = None
 
     @property
     def recorder(self) -> Recorder:
         """What records the tree."""
         return self._recorder
+
+    @property
+    def marked_tree(self) -> str:
+        """The tree that was recorded last; empty if none was."""
+        return self._marked.tree if self._marked else ""
 
     async def mark(self) -> None:
         """Record the current tree."""
@@ -117,12 +127,13 @@ class GitWorktree:
 
     async def commit(self, message: str, *, leaving: tuple[str, ...] = ()) -> str | None:
         """Commit everything but Spool's own files and those to leave, with the user's identity, hooks and filters."""
+        merges = await self._merges()
         for name in _UNFINISHED:
-            if (self._repository.git_dir / name).exists():
+            if (self._repository.git_dir / name).exists() and not (merges and name == _MERGE):
                 raise CommandFailed(f"not committed: a git operation is in progress ({name})")
         left = [f":(exclude,top,literal){name}" for name in (*await self._own_state(), *leaving)]
         await self._as_user("add", "--all", "--", ".", *left)
-        if not await self._staged():
+        if not merges and not await self._staged():
             return None
         try:
             await self._as_user("commit", "--quiet", "--message", message)
@@ -132,6 +143,12 @@ class GitWorktree:
             raise HookRefused(str(error), said=capped(error.said, _HOOK_WORDS)) from None
         head = await ask_git(self._repository, "rev-parse", "HEAD", timeout_s=self._timeout_s)
         return head.text
+
+    async def _merges(self) -> bool:
+        """Whether the merge that Spool began is still to be committed."""
+        if not self._merging:
+            return False
+        return await merged_now(self._repository, timeout_s=self._timeout_s) == self._merging
 
     async def _own_state(self) -> tuple[str, ...]:
         """Return the folder of Spool's state if `git add` would take it; an ignored one must not be named to it."""

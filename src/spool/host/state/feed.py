@@ -11,10 +11,15 @@ import msgspec
 from spool.domain.events import Event
 from spool.host.agents.tail import Notifier
 from spool.host.state.files import opened
-from spool.host.state.journal import readable, whole_lines
+from spool.host.state.journal import READ, readable, whole_lines
 from spool.nofollow import open_file
 
 _TICK_S = 0.25
+_LONG = 1 << 20
+"""Bytes of a journal that is read in less than a frame."""
+_TAIL = 1 << 17
+_MANY = 1 << 18
+"""Bytes to read at once while much is left: about 1,000 events."""
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -41,6 +46,8 @@ class Feed:
 
     async def next(self) -> tuple[list[Placed], bool]:
         """Return the next events, and whether the runner is gone and none will follow."""
+        if self.offset < self.size and (rows := await asyncio.to_thread(self._read)):  # there is more, whoever lives
+            return rows, False
         was_alive = await asyncio.to_thread(self._alive)
         rows = await asyncio.to_thread(self._read)
         if rows:
@@ -50,9 +57,13 @@ class Feed:
         await self._wait()
         return [], False
 
+    async def tail(self) -> list[Placed]:
+        """Return the last events of a long journal, to be shown before the rest is read; none of a short one."""
+        return await asyncio.to_thread(self._tail)
+
     async def page(self, start: int, stop: int) -> list[Placed]:
         """Return the events between two offsets of the journal."""
-        return await asyncio.to_thread(lambda: list(_rows(self._part(start, stop), start)))
+        return await asyncio.to_thread(lambda: list(rows_in(self._part(start, stop), start)))
 
     async def log_sizes(self, iteration: int) -> tuple[int, int]:
         """Return the bytes printed so far on standard error and on standard output."""
@@ -77,11 +88,23 @@ class Feed:
             return []
         assert self._descriptor is not None  # noqa: S101 - it was opened just now
         self.size = os.fstat(self._descriptor).st_size
-        finished = whole_lines(self._descriptor, self.offset)
-        rows = list(_rows(finished, self.offset))
+        finished = whole_lines(self._descriptor, self.offset, most=_MANY if self.size - self.offset > _LONG else READ)
+        rows = list(rows_in(finished, self.offset))
         self.offset += len(finished)
         # Skip lines that this version does not know, without waiting.
         return rows if rows or not finished else self._read()
+
+    def _tail(self) -> list[Placed]:
+        if self._descriptor is None and not self._open():
+            return []
+        assert self._descriptor is not None  # noqa: S101 - it was opened just now
+        self.size = os.fstat(self._descriptor).st_size
+        if self.size < _LONG:
+            return []
+        start = self.size - _TAIL
+        data = self._part(start, self.size)
+        first = data.find(b"\n") + 1
+        return list(rows_in(data[first:], start + first)) if first else []
 
     def _open(self) -> bool:
         with suppress(OSError):
@@ -129,7 +152,8 @@ class Feed:
         return self._logs / f"{iteration:04d}.{stream}"
 
 
-def _rows(data: bytes, start: int) -> Iterator[Placed]:
+def rows_in(data: bytes, start: int) -> Iterator[Placed]:
+    """Yield the events of whole lines; `start` is where the first one stands in the journal."""
     for line in data.split(b"\n")[:-1]:
         stop = start + len(line) + 1
         for event in readable(line):

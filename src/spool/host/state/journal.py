@@ -2,22 +2,29 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from spool.decoders import Decoder, decoder_of
 from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
 from spool.domain.stream import Usage, UsageSoFar
 from spool.host.state.files import naming, sync_folder, write_all
 from spool.host.state.records import encoded
 from spool.nofollow import open_file
 
-_READ = 1 << 16
+READ = 1 << 16
 """About 200 events, which take 0.5 ms to read and decode."""
+_LONG_READ = 1 << 18
+"""What is read next when an event is longer than that, such as 256 KiB of an agent's output."""
+_LONG_TEXT = 1 << 14
+"""Bytes of a text that is worth a read of its own behind it, to be passed over without a copy."""
+_TEXTS = (b'"event":{"kind":"message"', b'"event":{"kind":"tool_result"')
+_HEAD = 400
+"""Bytes of a line in which it says whose event it is; what stands in a text has its quotes escaped."""
 _TAIL = 1 << 22
-_DECODE: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 class JournalWriter:
@@ -64,18 +71,35 @@ class JournalWriter:
 
 
 class JournalReader:
-    """Reads complete events from an offset on."""
+    """Reads complete events from an offset on; without `text`, all but the agent's messages and tool results."""
 
-    def __init__(self, path: Path, *, offset: int = 0) -> None:
+    def __init__(self, path: Path, *, offset: int = 0, text: bool = True) -> None:
         self._descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
         self._offset = offset
+        self._text = text
+        self._in_text = False
+        """Whether the offset is inside a text that is passed over."""
 
     def read(self) -> Iterator[Event]:
         """Yield the events written since the last call; skip torn and unknown lines."""
-        while data := whole_lines(self._descriptor, self._offset):
+        while data := self._next():
             self._offset += len(data)
             for line in data.split(b"\n"):
-                yield from readable(line)
+                if self._text or not is_text(line):
+                    yield from readable(line)
+
+    def _next(self) -> bytes:
+        """Return the next whole lines, after a text that is passed over."""
+        if self._text:
+            return whole_lines(self._descriptor, self._offset)
+        while data := os.pread(self._descriptor, READ, self._offset):
+            first = data.find(b"\n") + 1
+            is_long = not 0 < first < _LONG_TEXT
+            if not self._in_text and not (is_long and is_text(data)):
+                return data[: data.rfind(b"\n") + 1] or whole_lines(self._descriptor, self._offset)
+            self._in_text = not first
+            self._offset += first or len(data)
+        return b""
 
     def close(self) -> None:
         """Close the file."""
@@ -108,18 +132,32 @@ def _last_events(descriptor: int) -> Iterator[Event]:
         yield from readable(line)
 
 
-def whole_lines(descriptor: int, offset: int) -> bytes:
+def whole_lines(descriptor: int, offset: int, *, most: int = READ) -> bytes:
     """Read from an offset to the end of the last complete line; an event may be longer than one read."""
-    data = os.pread(descriptor, _READ, offset)
+    data = os.pread(descriptor, most, offset)
     while data and b"\n" not in data:
-        more = os.pread(descriptor, max(_READ, len(data)), offset + len(data))
+        more = os.pread(descriptor, max(_LONG_READ, len(data)), offset + len(data))
         if not more:
             return b""
         data += more
     return data[: data.rfind(b"\n") + 1]
 
 
+def is_text(line: bytes) -> bool:
+    """Whether a line, of which the start is enough, is a message or a tool's result."""
+    return any(line.find(mark, 0, _HEAD) >= 0 for mark in _TEXTS)
+
+
 def readable(line: bytes) -> Iterator[Event]:
     """Yield the event of a line; nothing for a torn one, or one of a newer version."""
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        yield _DECODE.decode(line)
+    try:  # not suppress, which took longer than decoding
+        event = _decoder().decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    yield event
+
+
+@cache
+def _decoder() -> Decoder[Event]:
+    """Return the decoder of all events; making it takes 1 ms, and a quick command reads none."""
+    return decoder_of(Event)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.loop import LoopSummary, Runner
 from spool.domain.spec import LoopSpec
 from spool.errors import LockedError, StateError
@@ -100,7 +101,7 @@ def _what(holder: Holder) -> str:
 def _named(descriptor: int) -> Holder | None:
     """Return the holder of a lock, unless that runner is dead."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        holder = msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Holder)
+        holder = decoded(os.pread(descriptor, 1 << 16, 0), Holder)
         return holder if is_alive(holder.runner) else None
     return None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.loop import SCHEMA, LoopSummary
 from spool.domain.loop_file import LoopFile, LoopIteration, iteration_of, loop_file
 from spool.domain.state import IterationRecord, LoopState
@@ -73,7 +74,7 @@ def read_loop_file(root: Path) -> LoopFile | None:
     except Linked as error:
         raise StateError(str(error.strerror)) from None
     try:
-        found = msgspec.json.decode(data, type=LoopFile)
+        found = decoded(data, LoopFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UnreadableState(f"{path} cannot be read: {error}") from None
     if found.schema > SCHEMA:

@@ -1,7 +1,7 @@
 """The rate limits that loops have met, one small file per agent in the user's state directory.
 
 Each loop reads the file of its agent before it starts an agent, so that no loop has to ask another. The file is a help,
-not a record: one that is missing, damaged or from a clock that was set back is no limit.
+not a record: one that is missing, damaged or from a clock that was set back is ignored.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.pacing import LONGEST_WAIT_S, RateLimit
 from spool.errors import SpoolError
 from spool.host.state.files import replace_file
@@ -29,7 +30,7 @@ class RateLimitFiles:
     def known(self, harness: str) -> RateLimit | None:
         """Return the rate limit that was noted last, if any."""
         with suppress(OSError, SpoolError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return msgspec.json.decode(read_file(self._path(harness), most_bytes=_LARGEST), type=RateLimit)
+            return decoded(read_file(self._path(harness), most_bytes=_LARGEST), RateLimit)
         return None
 
     def note(self, harness: str, limit: RateLimit) -> None:

@@ -1,9 +1,10 @@
 """Encodes values as JSON, even with invalid UTF-8 from file names or the environment."""
 
-import json
 from typing import Any, TypeVar
 
 import msgspec
+
+from spool.decoders import converted
 
 _Value = TypeVar("_Value", bound=msgspec.Struct)
 _ENCODER = msgspec.json.Encoder()
@@ -29,9 +30,13 @@ def _readable(value: Any) -> Any:
 
 def exactly(value: msgspec.Struct) -> bytes:
     """Return a value as JSON from which `restored` makes the same value, invalid UTF-8 included."""
+    import json
+
     return json.dumps(msgspec.to_builtins(value)).encode("ascii")
 
 
 def restored(data: bytes, kind: type[_Value]) -> _Value:
     """Return the value that `exactly` encoded; raise a ValueError if the data are damaged."""
-    return msgspec.convert(json.loads(data), kind)
+    import json  # unlike msgspec's reader, it takes the halves of surrogate pairs
+
+    return converted(json.loads(data), kind)

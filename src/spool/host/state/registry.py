@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.loop import SCHEMA, LoopSummary, settled
 from spool.host.runner.identity import is_alive
 from spool.host.state.files import replace_file
@@ -78,7 +79,7 @@ def _settled(loop: LoopSummary) -> LoopSummary:
 def _read(path: Path) -> LoopSummary | None:
     """Return a run's summary; None if it is unreadable or from a newer Spool. The file stays in place."""
     try:
-        loop = msgspec.json.decode(path.read_bytes(), type=LoopSummary)
+        loop = decoded(path.read_bytes(), LoopSummary)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return loop if loop.schema <= SCHEMA else None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.decoders import decoder_of
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord
 from spool.domain.stream import Usage
@@ -35,7 +36,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-_DECODE = msgspec.json.Decoder(Spent)
+_DECODE = decoder_of(Spent)
 
 
 class Peers:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.domain.loop import SCHEMA
 from spool.domain.state import IterationRecord, LoopState, Unfinished, unfinished
 from spool.domain.stream import Usage
@@ -40,6 +41,8 @@ class StateFolder:
         self._root = path.parents[3]
         self._ground: tuple[int, bool] | None = None
         """The project's directory as a run found it: its inode, and whether git was there."""
+        self._kept: tuple[tuple[int, int], ...] | None = None
+        """The files as `keep` left them."""
 
     @property
     def journal(self) -> Path:
@@ -135,8 +138,25 @@ class StateFolder:
 
     def keep(self) -> None:
         """Restore the folder while an agent runs: it may call `git clean` in the first minute of two hours."""
+        if self._kept is not None and self._links() == self._kept:
+            return
         self._repair()
         self.link()
+        self._kept = self._links()
+
+    def _links(self) -> tuple[tuple[int, int], ...]:
+        """Return inode and number of links of the project's directory and of each growing file; zeros for a lost one.
+
+        A file with two names that lost either has one link: four system calls say that there is nothing to restore.
+        """
+        found = []
+        for path in (self._root, *(self.path / name for name in _GROWING)):
+            try:
+                status = os.lstat(path)
+                found.append((status.st_ino, status.st_nlink if path is not self._root else 0))
+            except OSError:
+                found.append((0, 0))
+        return tuple(found)
 
     def active_at(self) -> datetime | None:
         """Return when the loop last wrote an event."""
@@ -168,6 +188,11 @@ class StateFolder:
     def last_iteration(self) -> int:
         """Return the number of the last iteration in the history or the logs, whatever the state says."""
         recorded = [record.iteration for record in self.history(last=1)]
+        if recorded:  # a run adds one log at a time: what a killed one began comes next
+            number = recorded[0]
+            while (self.logs / f"{number + 1:04d}.prompt.md").exists():
+                number += 1
+            return number
         logged = [int(path.name[:-10]) for path in self.logs.glob("[0-9]*.prompt.md") if path.name[:-10].isdigit()]
         return max([0, *recorded, *logged])
 
@@ -271,7 +296,7 @@ def _restore(kept: Path, lost: Path) -> None:
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = decoded(data, _Head)
     except _UNREADABLE:
         raise UnreadableState(f"{path} cannot be read") from None
     if head.schema > SCHEMA:
@@ -280,7 +305,7 @@ def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
             hint="upgrade Spool; the file is left unchanged",
         )
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoded(data, kind)
     except _UNREADABLE as error:
         raise UnreadableState(f"{path} cannot be read: {error}") from None
 
@@ -292,4 +317,4 @@ class _Head(msgspec.Struct):
 def _readable(line: bytes) -> Iterator[IterationRecord]:
     """Yield the record of a line; skip a torn one, which stays in the file."""
     with suppress(*_UNREADABLE):
-        yield msgspec.json.decode(line, type=IterationRecord)
+        yield decoded(line, IterationRecord)

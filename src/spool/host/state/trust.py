@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from spool.decoders import decoded
 from spool.errors import StateError
 from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
@@ -37,7 +38,7 @@ def read_grant(root: Path) -> Grant | None:
     """Return what is trusted of the repository around a directory; None if nothing is."""
     path = grant_path(root)
     try:
-        return msgspec.json.decode(read_file(path), type=Grant)
+        return decoded(read_file(path), Grant)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -82,7 +83,7 @@ def _repository(root: Path) -> tuple[Path, Path]:
             return git.resolve(), root.relative_to(top)
         if git.is_file():
             return _common_dir(git) or top, root.relative_to(top)
-    return root, Path()
+    return root / ".git", Path()  # as after `git init`, which must not withdraw what was trusted before it
 
 
 def _common_dir(link: Path) -> Path | None:

@@ -10,7 +10,6 @@ from spool.views.report import words as report_words
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~&])")
 _REFERENCES = re.compile(r"([#@])(?=\w)")
 """What a forge turns into a link to an issue or a person."""
-_HEAD = ("", "story", "verdict", "tries", "agent", "gates", "tokens", "cost")
 
 
 def markdown(report: Report) -> str:
@@ -30,12 +29,14 @@ def _loop(report: Report, reported: Reported) -> Iterator[str]:
     counted = f", counted {report_words.period(report)}" if report.since else ""
     yield f"{_text(report_words.when(account))}{_text(counted)}\n"
     rows = report_words.story_rows(account)
-    yield from _table(_HEAD, [(*row[:1], row.name, row.standing, *row[4:9]) for row in rows])
+    yield from _table(report_words.story_head(account), [(*row[:1], row.name, row.standing, *row[4:9]) for row in rows])
     yield ""
     for row in rows:
-        yield from (f"- {_text(row.name)}: {_text(note)}" for note in row.notes)
+        if row.notes:
+            yield f"- {_text(row.name)}"
+            yield from (f"  - {_text(note)}" for note in row.notes)
     yield ""
-    yield from (f"- {_text(label)}: {_text(value)}" for label, value in report_words.figures(account))
+    yield from _table(("figure", ""), report_words.figures(reported))  # a second list would be part of the first
     yield "\n<details><summary>Iterations</summary>\n"
     yield from _table(report_words.ITERATION_HEAD, report_words.iteration_rows(account))
     yield "\n</details>\n"

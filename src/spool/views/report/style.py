@@ -63,6 +63,7 @@ details details{{margin-left:1rem;border:0}}
 summary{{cursor:pointer}}
 summary:focus-visible{{outline:2px solid var(--running)}}
 pre{{background:var(--surface);padding:.6rem;overflow-x:auto;font:13px/1.45 ui-monospace,monospace;margin:.4rem 0}}
+pre code{{white-space:pre-wrap;overflow-wrap:anywhere}}
 .added{{color:var(--good)}}
 .removed{{color:var(--bad)}}
 .hunk{{color:var(--dim)}}
@@ -70,7 +71,7 @@ pre{{background:var(--surface);padding:.6rem;overflow-x:auto;font:13px/1.45 ui-m
 .stories thead{{display:none}}
 .stories tr{{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:.2rem 0}}
 .stories td{{border:0;padding:.1rem .75rem .1rem 0;white-space:normal}}
-.stories td:nth-child(2){{flex:1 0 80%}}
+.stories td:nth-child(2){{flex:1 0 90%}}
 .stories td:nth-child(n+4)::before{{content:attr(data-of) " ";color:var(--dim)}}
 .stories tr:has(+.notes){{border:0}}
 .stories .notes td:first-child{{display:none}}
@@ -78,7 +79,7 @@ dl{{grid-template-columns:1fr;gap:0}}dd{{margin-bottom:.5rem}}}}
 @media print{{
 :root{{color-scheme:light;{_LIGHT}}}
 body{{font-size:10pt}}
-main{{max-width:none;padding:0}}
+header,main{{max-width:none;padding:0}}
 section,figure,tr{{break-inside:avoid}}
 pre{{white-space:pre-wrap}}
 rect{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}

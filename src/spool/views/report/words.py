@@ -8,12 +8,15 @@ from typing import NamedTuple
 from spool.app.reporting import Report, Reported
 from spool.domain.account.stories import WHOLE, Attempt, Standing, is_trouble
 from spool.domain.account.values import Account, StoryAccount
+from spool.domain.gates.values import VERIFIED
+from spool.domain.landing import GOOD, MENDABLE
 from spool.domain.loop import Door
 from spool.domain.text import counted, one_line
 from spool.domain.verdict import Status
 from spool.domain.workspace import Kind
 from spool.views import words
 from spool.views.continuing import continue_command
+from spool.views.landing import fate_words
 from spool.views.look import STANDINGS, Role
 from spool.views.receipt import cost_words, time_words, token_words
 
@@ -35,6 +38,7 @@ class StoryRow(NamedTuple):
     tokens: str
     cost: str
     notes: list[str]
+    id: str
 
 
 class Step(NamedTuple):
@@ -81,21 +85,27 @@ def standings(account: Account) -> str:
     return " · ".join(f"{number} {standing}" for standing, number in account.standings.items())
 
 
+def story_head(account: Account) -> tuple[str, ...]:
+    """Return the headings of the stories' columns, the sign first."""
+    return ("", "story", "verdict", "iterations" if account.whole else "tries", "agent", "gates", "tokens", "cost")
+
+
 def story_rows(account: Account) -> list[StoryRow]:
     """Return a row per story."""
     return [_row(story, account) for story in account.stories]
 
 
 def _row(story: StoryAccount, account: Account) -> StoryRow:
-    whole, tried = account.whole, [one for one in account.attempts if one.story_id == story.id]
+    tried = [one for one in account.attempts if one.story_id == story.id]
     sign, role = STANDINGS[story.standing]
     begun = story.attempts > 0
     return StoryRow(
+        id=story.id,
         sign=sign,
         role=role,
         name=one_line(story.title if story.id == WHOLE else f"{story.id} {story.title}", 120),
         standing=str(story.standing),
-        tries=counted(story.attempts, "iteration" if whole else "try", "" if whole else "tries") if begun else "-",
+        tries=str(story.attempts) if begun else "-",
         time=words.duration(story.seconds) if begun else "-",
         gates=words.duration(story.gates_s) if story.gates_s else "-",
         tokens="-" if story.usage.tokens is None else words.tokens(story.usage.tokens),
@@ -127,8 +137,9 @@ def split_command(note: str) -> tuple[str, str]:
     return (_REVERTED.rstrip(), note.removeprefix(_REVERTED)) if note.startswith(_REVERTED) else (note, "")
 
 
-def figures(account: Account) -> list[tuple[str, str]]:
+def figures(reported: Reported) -> list[tuple[str, str]]:
     """Return the figures of a loop, each with its label."""
+    account = reported.account
     receipt, found = account.receipt, [("Iterations", _iterations(account))]
     baseline = f"; {words.duration(account.baseline_s)} before the first agent" if account.baseline_s else ""
     found.append(("Agent", one_line(f"{account.agent or 'none'}, {account.sandbox}", 200)))
@@ -153,6 +164,8 @@ def figures(account: Account) -> list[tuple[str, str]]:
         found.append(("Refused claims", str(account.refused_claims)))
     if account.refused_promises:
         found.append(("Uncounted promises", str(account.refused_promises)))
+    if reported.landing:
+        found.append(("Landing", fate_words(reported.landing)))
     return found + [("Warning", one_line(message, 200)) for message in account.warnings]
 
 
@@ -183,7 +196,8 @@ def steps(reported: Reported) -> list[Step]:
         span = f"{account.commits[0][:12]}^..{account.commits[-1][:12]}"
         found.append(Step("Review with", shlex.join([*git, "log", "-p", "--reverse", span])))
     if not in_clone and (not found or account.kept):  # a clone's own git settings are the agent's
-        found.append(Step("Review with" if not found else "and", shlex.join([*git, "diff", "HEAD"])))
+        # `git diff HEAD` hides new files, and fails before the first commit.
+        found.append(Step("Review with" if not found else "and", shlex.join([*git, "status", "-vv"])))
     found += [Step("Get back with", words.restore(one.name)) for one in account.discarded[-_RESTORED:]]
     if len(account.discarded) > _RESTORED:
         found.append(Step("or one of the others", "spool checkpoint list"))
@@ -196,7 +210,12 @@ def steps(reported: Reported) -> list[Step]:
 
 
 def _landing(reported: Reported, git: list[str]) -> list[Step]:
-    loop, account = reported.loop, reported.account
+    loop, account, landing = reported.loop, reported.account, reported.landing
+    if landing and landing.fate in GOOD:
+        return []
+    if loop.workspace is not None and loop.memory.proof in VERIFIED:
+        repair = " --repair" if landing and landing.fate in MENDABLE else ""
+        return [Step("Land with", f"spool land {loop.change}{repair}")]
     apart = reported.branch and reported.base_branch and reported.branch != reported.base_branch
     found = []
     if not account.commits and loop.door is not Door.WORKTREE and loop.workspace is None:

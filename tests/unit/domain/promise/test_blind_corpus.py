@@ -15,7 +15,7 @@ import pytest
 from spool.domain.outcome import Facts, OutcomeKind, classify
 from spool.domain.promise import DEFAULT_PROMISE
 from spool.domain.promise.reader import PromiseReader
-from spool.engine.iteration import Transcript
+from spool.engine.transcript import Transcript
 from spool.harness.registry import find
 from tests.corpus.streams import ENCODERS, Row
 

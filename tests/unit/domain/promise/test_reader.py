@@ -197,3 +197,12 @@ def test_blanks_before_a_message_change_nothing() -> None:
     whole = read("x" * 10, " " * 300 + "\nI will print " + TAG + " later.\n" + "y" * 10)
     pieces = read("x" * 10, *(" " * 300 + "\nI will print " + TAG + " later.\n" + "y" * 10))
     assert whole == pieces
+
+
+@pytest.mark.parametrize("before", ["", f"{TAG}\n", "<promise>COMP", "```\n", "<think>", "\x1b["])
+@pytest.mark.parametrize("noise", ["x" * 99 + "\n", "warning: \r\n", "not yet, ", "\x00 ", "für "])
+@pytest.mark.parametrize("after", ["", TAG, "LETE</promise>", f"```\n{TAG}", "promise: complete"])
+def test_of_long_output_without_marks_the_end_is_enough(before: str, noise: str, after: str) -> None:
+    text = "Working. " * 40 + before + noise * (100_000 // len(noise)) + "\n" + after
+    large, small = ([text[at : at + size] for at in range(0, len(text), size)] for size in (40_000, 5_000))
+    assert read(*large) == read(*small)

@@ -28,6 +28,7 @@ from spool.errors import StateError
 from spool.host.command import checked, run_command
 from spool.host.git.checkouts import bring_along
 from spool.host.git.repository import QUIET, Repository, git_environment
+from spool.host.git.workspaces.clone_pace import heard
 from spool.host.git.workspaces.delivery import Branches
 from spool.host.git.workspaces.transport import CLONE_S, fetch_commits
 from spool.host.state.files import opened, replace_file, sync_folder
@@ -37,6 +38,8 @@ from spool.nofollow import make_folder, read_file
 
 RECORD = "record.json"
 KEPT = "spool"
+ALSO = "refs/spool/also"
+"""What a clone has besides its branch."""
 _LOCK = "making.lock"
 _UNFINISHED = ".unfinished-"
 _REFS_S = 30.0
@@ -70,6 +73,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     left: str = ""
     """Where the branch is; empty if there is none yet."""
+    also: str = ""
+    """Another commit to fetch with its history."""
     sandboxed: bool = False
     folders: tuple[str, ...] = ()
     """Folders of the change to copy if they are not committed."""
@@ -159,6 +164,8 @@ async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
     name = draft.parent.name.rpartition("-")[0]
     top = draft / f"{name}-{plan.change}"
     await fill_clone(top, repository, branch=plan.branch, commit=plan.base)
+    if plan.also:
+        await fetch_commits(repository.common_dir, top / ".git", commit=plan.also, ref=ALSO)
     for folder in plan.folders:
         bring_along(Path(folder), top, newer=True)
     return Clone(
@@ -178,14 +185,14 @@ async def fill_clone(top: Path, repository: Repository, *, branch: str, commit: 
     make_folder(top)
 
     async def git(*words: str) -> None:
-        await checked(["git", *QUIET, *words], directory=top, timeout_s=CLONE_S, env=own_environment())
+        await checked(["git", *QUIET, *words], directory=top, timeout_s=CLONE_S, env=own_environment(), heard=heard)
 
     await git("init", "--quiet", "--template=", f"--object-format={repository.object_format}")
     await git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    for key, value in (await _author(repository)).items():
+    for key, value in (await author_of(repository)).items():
         await git("config", "--local", key, value)
     await fetch_commits(repository.common_dir, top / ".git", commit=commit, ref=f"refs/heads/{branch}")
-    await git("-c", "core.fsync=all", "reset", "--quiet", "--hard")
+    await git("-c", "core.fsync=all", "read-tree", "-v", "--reset", "-u", "HEAD")
 
 
 def _draft(folder: Path) -> Path:
@@ -197,7 +204,7 @@ def own_environment() -> dict[str, str]:
     return git_environment(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 
 
-async def _author(repository: Repository) -> dict[str, str]:
+async def author_of(repository: Repository) -> dict[str, str]:
     """Return the person's name and address, which a fence would hide with their home."""
     found = {}
     for key in ("user.name", "user.email"):

@@ -17,7 +17,6 @@ from spool.host.command import Completed, checked, run_command
 from spool.host.git.repository import QUIET, bound_environment
 from spool.host.git.workspaces.transport import UPLOAD_PACK, fetch_back
 
-STATE = "/.spool/.state/"
 FETCHED = "refs/spool/fetched/"
 """The commit that was last fetched from the clone of a change."""
 LEFT = "refs/spool/left/"
@@ -100,8 +99,7 @@ class Branches:
     async def _require_no_state(self, commit: str) -> None:
         """Raise if an agent committed files where Spool keeps its state: a merge would put them in place of Spool's."""
         listed = await self._run("ls-tree", "-r", "-z", "--name-only", commit)
-        found = next((path for path in listed.text.split("\0") if STATE in f"/{path}"), None)
-        if found is not None:
+        if found := first_of_state(listed.text):
             raise CommandFailed(
                 f"the commits of the clone hold Spool's own state, {one_line(found, 200)}; their branch is not moved",
                 hint="take that file out of the commits in the clone, and run again",
@@ -137,6 +135,15 @@ class Branches:
         return await run_command(
             ["git", *QUIET, *words], directory=self._common_dir, timeout_s=self._timeout_s, env=self._env
         )
+
+
+def first_of_state(listed: str) -> str:
+    """Return the first of some paths, separated by NUL, that is or holds Spool's state; empty if none does."""
+    for path in listed.split("\0"):
+        whole = f"/{path}/"  # a link may stand where a folder should
+        if "/.spool/.state/" in whole or whole.endswith("/.spool/"):
+            return path
+    return ""
 
 
 def _moved(change: str, branch: str, current: str) -> BranchMoved:

@@ -6,16 +6,17 @@ the settings and the ignore rules in a clone's git directory are the agent's, an
 
 import filecmp
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from spool.errors import CommandError
+from spool.errors import CommandError, CommandFailed
 from spool.host.command import Completed, checked, run_command
 from spool.host.git.checkpoints.mounts import remove_folder
 from spool.host.git.repository import QUIET, bound_environment
-from spool.host.git.workspaces.transport import list_refs
+from spool.host.git.workspaces.transport import UPLOAD_PACK, list_refs
 from spool.host.state.files import replace_file
 from spool.host.state.loop_files import OWN_FILES
 from spool.nofollow import make_folder
@@ -26,6 +27,8 @@ _STATUS = (
 )  # fmt: skip
 _OURS = (".spool/.state/", *OWN_FILES)
 _VIEW = "view"
+_MOST_COMMITS = 500
+"""Each costs a git command; an agent can make any number of refs."""
 
 
 class Loose(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,11 +57,13 @@ class Inspection:
         self._env = bound_environment(common_dir, common_dir)
         self._env.pop("GIT_WORK_TREE")
 
-    async def of_clone(self, top: Path, kept: Path, commit: str, object_format: str) -> Loose:
+    async def of_clone(
+        self, top: Path, kept: Path, commit: str, object_format: str, *, served_by: str = UPLOAD_PACK
+    ) -> Loose:
         """Return what a clone holds beyond the person's branches; `commit` is what it has checked out."""
         try:
-            refs = await list_refs(top / ".git", self._common_dir, timeout_s=self._timeout_s)
-            commits = [name for name, oid in refs.items() if not await self._is_on_branch(oid)]
+            refs = await list_refs(top / ".git", self._common_dir, timeout_s=self._timeout_s, served_by=served_by)
+            commits = await self._commits(refs)
             files = await self._files(top, kept / _VIEW, commit, object_format)
         except (CommandError, OSError) as error:
             return Loose(unknown=str(error))
@@ -78,6 +83,14 @@ class Inspection:
         except (CommandError, OSError) as error:
             return Loose(unknown=str(error))
         return Loose(files=tuple(self._loose(listed, top)), commits=() if on_branch else ("HEAD",))
+
+    async def _commits(self, refs: Mapping[str, str]) -> list[str]:
+        """Return the refs whose commits no branch has; raise if there are too many to look at each."""
+        oids = set(refs.values())
+        if len(oids) > _MOST_COMMITS:
+            raise CommandFailed(f"its refs name {len(oids)} commits, too many to look at")
+        on_branch = {oid: await self._is_on_branch(oid) for oid in oids}
+        return [name for name, oid in refs.items() if not on_branch[oid]]
 
     async def _is_on_branch(self, oid: str) -> bool:
         words = ("rev-list", "--count", oid, "--not", "--branches", "--remotes")

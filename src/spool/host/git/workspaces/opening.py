@@ -15,6 +15,7 @@ from spool.domain.workspace import Kind, Workspace
 from spool.errors import RemovedTree, StateError
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.git.workspaces.clones import KEPT, clone_repository, read_record
+from spool.host.git.workspaces.transport import UPLOAD_PACK
 
 if TYPE_CHECKING:
     from spool.host.sandbox.git_fence import GitFence
@@ -42,6 +43,11 @@ def git_fence(workspace: Workspace) -> "GitFence":
 
     top = Path(workspace.path)
     return GitFence(top, top.parent / KEPT, hidden=main_of(workspace))
+
+
+def serving(workspace: Workspace) -> str:
+    """Return the command that serves a fetch from a clone, in the fence if agents were fenced in."""
+    return git_fence(workspace).serving() if workspace.sandboxed else UPLOAD_PACK
 
 
 def main_of(workspace: Workspace) -> Path:

@@ -12,6 +12,7 @@ from spool.errors import CommandFailed
 from spool.host.command import checked
 from spool.host.git.leading_out import LEADING_OUT_HINT, leads_out
 from spool.host.git.repository import QUIET, bound_environment
+from spool.host.git.workspaces.clone_pace import heard
 
 CLONE_S = 3_600.0
 """Seconds to copy a large history; the fetch back takes only what is new."""
@@ -31,7 +32,7 @@ _CAUTIOUS = (
     "-c", "core.alternateRefsCommand=:",
 )  # fmt: skip
 _FETCH = (
-    "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc",
+    "fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc",
     "--no-show-forced-updates", "--refmap=",
 )  # fmt: skip
 
@@ -46,19 +47,25 @@ async def fetch_commits(source: Path, into: Path, *, commit: str, ref: str) -> N
         str(source),
         f"{commit}:{ref}",
     )
-    await _fetch(into, *words, timeout_s=CLONE_S, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+    await _fetch(into, "--progress", *words, timeout_s=CLONE_S, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 
 
 async def fetch_back(clone: Path, into: Path, *, ref: str, timeout_s: float, served_by: str = UPLOAD_PACK) -> None:
     """Copy what is checked out in a clone into the person's repository, under a ref of Spool's."""
     _refuse_leading_out(clone)
-    await _fetch(into, f"--upload-pack={served_by}", "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
+    await _fetch(into, "--quiet", f"--upload-pack={served_by}", "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
 
 
-async def list_refs(clone: Path, into: Path, *, timeout_s: float) -> dict[str, str]:
+async def fetch_recorded(shadow: Path, into: Path, *, source_ref: str, ref: str, served_by: str = UPLOAD_PACK) -> None:
+    """Copy a commit from Spool's own git directory beside a clone, whose objects it borrows, in place of the last."""
+    words = (f"--upload-pack={served_by}", f"--negotiation-tip={ref}", "--force", "--", str(shadow))
+    await _fetch(into, *words, f"{source_ref}:{ref}", timeout_s=CLONE_S)
+
+
+async def list_refs(clone: Path, into: Path, *, timeout_s: float, served_by: str = UPLOAD_PACK) -> dict[str, str]:
     """Return what the refs of a clone name, Spool's own aside."""
     _refuse_leading_out(clone)
-    words = ("ls-remote", "--quiet", f"--upload-pack={UPLOAD_PACK}", "--", str(clone))
+    words = ("ls-remote", "--quiet", f"--upload-pack={served_by}", "--", str(clone))
     listed = await checked(["git", *_CAUTIOUS, *words], directory=into, timeout_s=timeout_s, env=_environment(into))
     rows = [line.split("\t", 1) for line in listed.text.splitlines()]
     return {name: oid for oid, name in rows if not name.startswith("refs/spool/") and not name.endswith("^{}")}
@@ -66,7 +73,7 @@ async def list_refs(clone: Path, into: Path, *, timeout_s: float) -> dict[str, s
 
 async def _fetch(into: Path, *words: str, timeout_s: float, **settings: str) -> None:
     env = _environment(into, **settings)
-    await checked(["git", *_CAUTIOUS, *_FETCH, *words], directory=into, timeout_s=timeout_s, env=env)
+    await checked(["git", *_CAUTIOUS, *_FETCH, *words], directory=into, timeout_s=timeout_s, env=env, heard=heard)
 
 
 def _environment(into: Path, **settings: str) -> dict[str, str]:

@@ -323,6 +323,18 @@ def test_a_loop_that_continues_keeps_the_checks_that_it_began_with(checked: Scra
     assert proofs(checked)[1:] == ["refused", "refused"]
 
 
+def test_a_loop_that_continues_is_judged_as_strictly_as_it_began(checked: Scratch) -> None:
+    checked.script([{"say": "Not yet."}], [greet("hello\nbye\nmore\n"), DONE])
+    (checked.root / "green.txt").touch()
+    green = ("--verify", "test -e green.txt", "--max-iterations", "1")
+    assert ralph(checked, *green, "--require", "proof", "--baseline", "strict").returncode == 3
+    done = ralph(checked, *green)
+    assert done.returncode == 3, done.stdout
+    assert "continuing with the settings of the earlier run: require = proof, baseline = strict" in done.stdout
+    assert "require = proof\n" in ralph(checked, *green, "--baseline", "tolerant").stdout
+    assert proofs(checked)[1:] == ["refused", "refused"]
+
+
 def test_the_environment_of_a_check_is_the_users(checked: Scratch) -> None:
     checked.script([greet("more"), DONE])
     assert ralph(checked, "--verify", "env > $HOME/env").returncode == 0

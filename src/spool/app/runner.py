@@ -36,7 +36,7 @@ from spool.domain.events import Event, IterationEnded, RunEnded, Warned, Working
 from spool.domain.loop import STATE, Door, LoopSummary, Phase, summarized
 from spool.domain.outcome import OutcomeKind
 from spool.domain.promise import DEFAULT_PROMISE
-from spool.domain.spec import LoopSpec, Show, expected, missing_gates, with_gates
+from spool.domain.spec import LoopSpec, Show, expected, judging_as_before
 from spool.domain.state import LoopState, Unfinished, continued
 from spool.domain.text import one_line
 from spool.domain.verdict import ExitCode, Finish, Status
@@ -138,14 +138,13 @@ class _Run:
                 return await self._in_folder(state, unjudged, folder, repository, outliving, observe)
 
     def _keep_spec(self, earlier: LoopState | None) -> None:
-        """Store the spec. A loop that continues keeps its gates: an agent may have removed them from the settings."""
+        """Store the spec. A loop that continues keeps its checks: an agent may have removed them from the settings."""
         continues = earlier is not None and earlier.status is not Status.DONE and earlier.iteration > 0
         try:
             kept = kept_spec(self._spec.folder) if continues and not self._spec.no_gates else None
-            if kept is not None and (missing := missing_gates(self._spec, kept)):
-                self._spec = with_gates(self._spec, missing)
-                names = ", ".join(gate.name for gate in missing)
-                self._warnings.append(f"continuing with the checks of the earlier run: {names}")
+            if kept is not None:
+                self._spec, said = judging_as_before(self._spec, kept)
+                self._warnings += said
             keep_spec(self._spec)
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop cannot be resumed by name: {error}")

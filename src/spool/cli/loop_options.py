@@ -245,4 +245,5 @@ def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: 
         show=Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS,
         verbose=given["verbose"],
         no_gates=given["no_gates"],
+        baseline_given=given["baseline"] is not None,
     )

@@ -55,6 +55,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command line that continues the loop."""
     no_gates: bool = False
     """Whether configured gates are off for this run."""
+    baseline_given: bool = False
+    """Whether the person gave the baseline with this command, and so may relax that of an earlier run."""
     peers: tuple[str, ...] = ()
     """The state folders of the loops that share this one's budgets."""
     peers_since: datetime | None = None
@@ -143,6 +145,26 @@ def with_gates(spec: LoopSpec, gates: tuple[GateSpec, ...]) -> LoopSpec:
     """Return a spec with more gates."""
     settings = msgspec.structs.replace(spec.settings, gates=(*gates, *spec.settings.gates))
     return msgspec.structs.replace(spec, settings=settings)
+
+
+def judging_as_before(spec: LoopSpec, earlier: LoopSpec) -> tuple[LoopSpec, tuple[str, ...]]:
+    """Return a spec that judges at least as an earlier run did, and what to say of it.
+
+    What is missing may have been removed from the settings by an agent.
+    """
+    said = []
+    if missing := missing_gates(spec, earlier):
+        spec = with_gates(spec, missing)
+        said.append(f"continuing with the checks of the earlier run: {', '.join(gate.name for gate in missing)}")
+    now, before = spec.settings, earlier.settings
+    stricter: dict[str, str] = {"require": before.require} if before.require and not now.require else {}
+    if before.baseline == "strict" and now.baseline == "tolerant" and not spec.baseline_given:
+        stricter["baseline"] = before.baseline
+    if stricter:
+        spec = msgspec.structs.replace(spec, settings=msgspec.structs.replace(now, **stricter))
+        words = ", ".join(f"{name} = {value}" for name, value in stricter.items())
+        said.append(f"continuing with the settings of the earlier run: {words}")
+    return spec, tuple(said)
 
 
 def _limits(settings: Settings) -> Limits:

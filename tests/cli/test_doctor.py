@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from spool.harness import registry
 from tests.support import CHANGE, Scratch
 from tests.tui.terminal import terminal
 
@@ -27,14 +28,30 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def test_agents_say_whether_they_are_signed_in(scratch: Scratch) -> None:
-    scratch.agent("import sys\nprint('2.1')\nsys.exit('auth' in sys.argv)\n", "claude")
-    scratch.agent("print('codex 1')\n", "codex")
-    scratch.agent("print('3')\n", "qwen")
-    said = {one["what"].split()[0]: one for one in findings(scratch)["agents"]}
-    assert said["claude"]["health"] == "note" and "not signed in" in said["claude"]["what"]
-    assert said["codex"]["health"] == "ok" and "signed in" in said["codex"]["what"]
-    assert "spool harness check qwen" in said["qwen"]["what"]
+def test_agents_are_signed_in_or_not_or_it_is_unknown(scratch: Scratch) -> None:
+    for name in registry.AGENTS:
+        scratch.agent("print('2.1')\n", name)
+    scratch.agent("import sys\nsys.exit('Not logged in' if 'login' in sys.argv else 0)\n", "codex")
+    found = findings(scratch, env={"COPILOT_GITHUB_TOKEN": "sk-secret"})["agents"]
+    said = {one["agent"]["name"]: one for one in found}
+    assert set(said) == registry.AGENTS
+    by = "COPILOT_GITHUB_TOKEN"
+    assert (said["copilot"]["health"], said["copilot"]["what"]) == ("ok", f"copilot 2.1, signed in: {by}")
+    assert said["copilot"]["agent"] == {"name": "copilot", "sign_in": "signed in", "by": by, "reason": ""}
+    assert said["codex"]["health"] == "note" and "codex login" in said["codex"]["hint"]
+    assert said["codex"]["what"] == "codex is not signed in"
+    assert said["opencode"]["agent"]["sign_in"] == "unknown" and "free models" in said["opencode"]["what"]
+    assert "sk-secret" not in json.dumps(found)
+
+
+def test_a_status_command_runs_where_a_repository_has_no_say(scratch: Scratch) -> None:
+    scratch.agent("import os, sys\nsys.exit(os.getcwd() != '/')\n", "claude")
+    (scratch.home / ".claude.json").write_text('{"numStartups": 1}')
+    (said,) = findings(scratch, env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})["agents"][:1]
+    assert said["agent"]["by"] == "claude auth status"
+    scratch.agent("raise SystemExit('out of order')\n", "claude")
+    (said,) = findings(scratch, env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})["agents"][:1]
+    assert (said["health"], said["agent"]["sign_in"]) == ("ok", "unknown")
 
 
 def test_without_an_agent_there_is_a_problem(scratch: Scratch) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.harnesses.rig import rigged
 from tests.harnesses.script import COMPLETE, Fault, Run, Say, Shell
-from tests.harnesses.setups import missing
+from tests.harnesses.setups import KEY, SETUPS, agents_path, missing
 from tests.support import Scratch
 
 HELLO = Run((Shell("echo hello > hello.txt"), Say(COMPLETE)))
@@ -81,3 +83,18 @@ def test_an_agent_of_the_persons_own_is_not_asked_for_its_version(scratch: Scrat
     assert "mine" in scratch.spool("harness", "list").stdout
     assert not ran.exists()
     assert "touch" not in scratch.spool("harness", "list").stdout.partition("mine")[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize("name", list(SETUPS))
+def test_doctor_never_calls_an_agent_that_works_not_signed_in(name: str, tmp_path: Path) -> None:
+    if why := missing(name):
+        pytest.skip(why)
+    with rigged(name, tmp_path) as rig:
+        program = shutil.which(name, path=agents_path())
+        assert program is not None
+        (rig.scratch.bin / name).symlink_to(program)  # only this one: the others take seconds to print their versions
+        done = rig.scratch.spool("doctor", "--json", env={"PATH": f"{rig.scratch.bin}:{os.environ['PATH']}"})
+    found = {one["agent"]["name"]: one["agent"] for one in json.loads(done.stdout)["findings"] if "agent" in one}
+    in_settings = ("codex", "opencode")  # with a provider of the person's own, whose key may be anywhere
+    assert found[name]["sign_in"] == ("unknown" if name in in_settings else "signed in"), found[name]
+    assert KEY not in done.stdout

@@ -16,10 +16,12 @@ from spool.app.doctor_state import Case, state_cases
 from spool.app.plan_files import project_root
 from spool.app.programs import usable
 from spool.app.settings import resolve_settings
+from spool.app.sign_in import sign_in_of
 from spool.app.trust import trust_report
-from spool.domain.diagnosis import Diagnosis, bad, good, note
+from spool.domain.diagnosis import AgentFound, Diagnosis, bad, good, note
 from spool.domain.invocation import Traits
 from spool.domain.settings import Settings
+from spool.domain.sign_in import Access
 from spool.errors import Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.agents.control_group import may_make_group
@@ -48,7 +50,7 @@ def examine(here: Path) -> list[Case]:
     groups: list[Callable[[], Iterator[Diagnosis]]] = [
         lambda: _git(root),
         lambda: _settings(root, settings),
-        lambda: _agents(settings),
+        lambda: _agents(settings, root),
         lambda: _terminals(settings),
         _isolation,
         _sandbox,
@@ -93,33 +95,30 @@ def _settings(root: Path, settings: Settings) -> Iterator[Diagnosis]:
         yield note("settings", "no check is configured: the agent's word ends a loop", Hint.ADD_GATE)
 
 
-def _agents(settings: Settings) -> Iterator[Diagnosis]:
+def _agents(settings: Settings, root: Path) -> Iterator[Diagnosis]:
     names = usable(settings)
     if not names:
         yield bad("agents", "no agent is installed", "spool harness list shows how to get one")
         return
     with ThreadPoolExecutor() as pool:  # some take seconds to answer
-        yield from pool.map(lambda name: _agent(name, registry.find(name, settings.harnesses).traits), names)
+        yield from pool.map(lambda name: _agent(name, registry.find(name, settings.harnesses).traits, root), names)
     if settings.harness not in (*names, registry.SCRIPTED):
         yield bad("agents", f"the configured agent, {settings.harness}, is not installed", "spool init, or --harness")
 
 
-def _agent(name: str, traits: Traits) -> Diagnosis:
+def _agent(name: str, traits: Traits, root: Path) -> Diagnosis:
     if name not in registry.AGENTS:  # a command of the person's own may take any word for work to do
         return good("agents", f"{name}, runs {traits.program}; try it: spool harness check {name}")
-    shown = f"{name} {version_of(traits)}".strip()
-    if not traits.signed_in:
-        return good("agents", f"{shown}, cannot say whether it is signed in: spool harness check {name}")
-    if not is_signed_in(traits):
-        words = " ".join((traits.program, *traits.signed_in))
-        return note("agents", f"{shown} is not signed in, says: {words}", f"start {traits.program} and sign in")
-    return good("agents", f"{shown}, signed in")
-
-
-def is_signed_in(traits: Traits) -> bool:
-    """Whether an agent says that it is signed in; one that cannot say counts as signed in."""
-    words = [shutil.which(traits.program) or traits.program, *traits.signed_in]
-    return not traits.signed_in or _said(words) is not None
+    shown, found = f"{name} {version_of(traits)}".strip(), sign_in_of(traits, root)
+    match found.answer:
+        case Access.YES:
+            row = good("agents", f"{shown}, signed in: {found.by}")
+        case Access.NO:
+            row = note("agents", f"{shown} is not signed in", traits.sign_in.login if traits.sign_in else "")
+        case Access.UNKNOWN:
+            row = good("agents", f"{shown}, unknown whether it is signed in: {found.reason}")
+    said = AgentFound(name=name, sign_in=found.answer, by=found.by, reason=found.reason)
+    return msgspec.structs.replace(row, agent=said)
 
 
 def _terminals(settings: Settings) -> Iterator[Diagnosis]:

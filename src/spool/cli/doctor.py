@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+import msgspec
 
 from spool.app.doctor import examine, mend
 from spool.domain.diagnosis import Diagnosis, Health
@@ -43,6 +44,7 @@ def _fields(one: Diagnosis) -> dict[str, object]:
         "hint": worded(one.hint),
         "mend": one.mend,
         "mended": one.mended,
+        **({"agent": msgspec.to_builtins(one.agent)} if one.agent else {}),
     }
 
 

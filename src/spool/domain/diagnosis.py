@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.sign_in import Access
+
 
 class Health(StrEnum):
     """How a thing is."""
@@ -12,6 +14,17 @@ class Health(StrEnum):
     NOTE = "note"
     """Something to know, which holds nothing up."""
     BAD = "problem"
+
+
+class AgentFound(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an agent's sign-in; no key's value is in it."""
+
+    name: str
+    sign_in: Access
+    by: str = ""
+    """The variable, file or command that shows that it is signed in."""
+    reason: str = ""
+    """Why that is not known."""
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +37,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     mend: str = ""
     """What mending it does; empty if only the person can."""
     mended: bool = False
+    agent: AgentFound | None = None
 
 
 def good(area: str, what: str) -> Diagnosis:

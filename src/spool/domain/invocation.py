@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from spool.domain.sign_in import SignIn
+
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The features and installation of a harness."""
@@ -31,8 +33,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
     requires: str = ""
     """A file without which it cannot run, relative to the working directory."""
-    signed_in: tuple[str, ...] = ()
-    """The words after its name with which it fails unless it is signed in; none if it has no such command."""
+    sign_in: SignIn | None = None
+    """How it is known whether it is signed in; None if that is not known."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
     settings: tuple[str, ...] = ()

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 
 from spool.domain.invocation import Stdin
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
 from spool.domain.stream import Done, ErrorKind, Failure, Message, Retry, StreamEvent, Usage
 from spool.harness.lines import LineCutter
-from spool.harness.program import PROVIDERS, Program
+from spool.harness.program import KEYS, PROVIDERS, Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "set your provider's API key, for example OPENAI_API_KEY, and choose one of its models"
@@ -113,8 +114,22 @@ def _failure(error: re.Match[str]) -> Failure:
     return failure(error[2], login=_LOGIN, kind=_KINDS.get(error[1], ErrorKind.API))
 
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    env_files=("~/.env", "~/.aider/oauth-keys.env"),
+    ways=each(
+        *KEYS, "AZURE_API_KEY", "COHERE_API_KEY", "VERTEXAI_PROJECT", "AIDER_OPENAI_API_KEY", "AIDER_ANTHROPIC_API_KEY"
+    ),
+    doubts=(
+        *doubts("it may hold a key", *map(Kept, ("~/.aider.conf.yml", "./.env", "./.aider.conf.yml"))),
+        *doubts("it may name a key", Variable("AIDER_API_KEY"), Variable("AIDER_ENV_FILE"), Variable("AIDER_SET_ENV")),
+    ),
+    keyless="no key was found, but a model on this machine needs none",
+)
+
 HARNESS = Program(  # aider edits through its answers and has no tools to refuse
     name="aider",
+    sign_in=_SIGN_IN,
     install="pipx install aider-chat",
     argv=_ARGV,
     side=("--chat-history-file", "{side_file}", "--no-restore-chat-history"),

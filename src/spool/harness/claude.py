@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
 from spool.domain.stream import (
     Denied,
     Done,
@@ -34,9 +35,41 @@ _KINDS = {
     "model_not_found": ErrorKind.CONFIG,
 }
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("CLAUDE_CONFIG_DIR", ".claude"),),
+    ways=(
+        *each("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        (Kept("$CLAUDE_CONFIG_DIR/.credentials.json", "claudeAiOauth"),),
+    ),
+    status=("auth", "status"),  # knows macOS's keychain too
+    status_no='"loggedIn": false',
+    status_needs="~/.claude.json",
+    doubts=(
+        *doubts(
+            "another service's credentials are used",
+            *map(Variable, ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")),
+        ),
+        *doubts("its settings are elsewhere", Variable("CLAUDE_CONFIG_DIR")),
+        *doubts("its settings may hold a key", Kept("/etc/claude-code/managed-settings.json")),
+        *doubts(
+            "its settings may hold a key",
+            *(
+                Kept(path, key)
+                for path in (
+                    "$CLAUDE_CONFIG_DIR/settings.json",
+                    "./.claude/settings.json",
+                    "./.claude/settings.local.json",
+                )
+                for key in ("apiKeyHelper", "env")
+            ),
+        ),
+    ),
+)
+
 HARNESS = Program(
     name="claude",
-    signed_in=("auth", "status"),
+    sign_in=_SIGN_IN,
     install="npm install -g @anthropic-ai/claude-code",
     argv=("claude", "-p", "--output-format", "stream-json", "--verbose"),  # `-p` has no argument
     model=("--model", "{model}"),

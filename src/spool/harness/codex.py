@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
 from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
 from spool.harness.program import Program
@@ -18,9 +19,33 @@ _LIMITED = re.compile(r"hit your usage limit|is at capacity|rate limit reached",
 _SANDBOX = ("Read-only file system", "Operation not permitted", "Permission denied")
 _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("CODEX_HOME", ".codex"),),
+    ways=(
+        *each("CODEX_API_KEY"),
+        (Kept("$CODEX_HOME/auth.json", "tokens"),),
+        (Kept("$CODEX_HOME/auth.json", "OPENAI_API_KEY"),),
+    ),
+    status=("login", "status"),  # knows the system's keyring too, but says no to each provider of the person's own
+    status_no="Not logged in",
+    doubts=(
+        *doubts("not every version of codex uses it", Variable("OPENAI_API_KEY"), Variable("CODEX_ACCESS_TOKEN")),
+        *doubts(
+            "a provider of your own has a key of its own, or none",
+            *(
+                Kept(path, key)
+                for path in ("$CODEX_HOME/config.toml", "./.codex/config.toml", "/etc/codex/config.toml")
+                for key in ("model_provider", "oss_provider", "profile")
+            ),
+        ),
+        *doubts("it may name a provider", Kept("/etc/codex/managed_config.toml")),
+    ),
+)
+
 HARNESS = Program(
     name="codex",
-    signed_in=("login", "status"),
+    sign_in=_SIGN_IN,
     install="npm install -g @openai/codex",
     argv=("codex", "exec", "--json", "--skip-git-repo-check"),  # a loop may run without git
     model=("-m", "{model}"),

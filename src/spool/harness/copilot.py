@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from spool.decoders import decoded
+from spool.domain.sign_in import Kept, SignIn, doubts, each
 from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise, uncached
 from spool.harness.program import Program
@@ -22,8 +23,25 @@ _KINDS = {
 # Two events per few characters of an answer or of a tool's arguments; the whole message follows anyway.
 _DELTAS = (b'{"type":"assistant.message_delta"', b'{"type":"assistant.tool_call_delta"')
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("COPILOT_HOME", ".copilot"), ("GH_CONFIG_DIR", ".config/gh")),
+    ways=(
+        *each("COPILOT_PROVIDER_BASE_URL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+        *(
+            (Kept("$COPILOT_HOME/config.json", key),)
+            for key in ("loggedInUsers", "logged_in_users", "copilotTokens", "copilot_tokens")
+        ),
+    ),
+    doubts=(
+        *doubts("copilot can use GitHub's own program, gh, which may be signed in", Kept("$GH_CONFIG_DIR/hosts.yml")),
+        *doubts("copilot was used here, and its token may be in the system's keyring", Kept("$COPILOT_HOME")),
+    ),
+)
+
 HARNESS = Program(
     name="copilot",
+    sign_in=_SIGN_IN,
     install="npm install -g @github/copilot",
     argv=("copilot", "--no-auto-update", "--output-format", "json"),
     side=("--usage-output-file", "{side_file}"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each, together
 from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, ToolResult, ToolUse, Usage
 from spool.domain.text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
@@ -21,8 +22,46 @@ _UNTRUSTED = "not running in a trusted directory"
 _TRUST = "start 'gemini' here once and trust the folder, or allow all tools"
 _EDITORS = {"write_file", "replace", "run_shell_command"}
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("GEMINI_CLI_HOME", ""),),
+    env_files=("$GEMINI_CLI_HOME/.gemini/.env", "~/.env"),
+    ways=(
+        *each("GEMINI_API_KEY"),
+        together("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_API_KEY"),
+        together("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
+        (Kept("$GEMINI_CLI_HOME/.gemini/oauth_creds.json"),),
+    ),
+    doubts=(
+        *doubts("its key may be in the system's keyring", Kept("$GEMINI_CLI_HOME/.gemini/gemini-credentials.json")),
+        *doubts(
+            "the credentials for it may be in the system's keyring",
+            Kept("$GEMINI_CLI_HOME/.gemini/settings.json", "security.auth"),
+            Kept("$GEMINI_CLI_HOME/.gemini/settings.json", "selectedAuthType"),
+        ),
+        *doubts(
+            "the credentials of Google Cloud, or of a gateway, are used",
+            *map(
+                Variable,
+                (
+                    "GOOGLE_GENAI_USE_VERTEXAI",
+                    "GOOGLE_GENAI_USE_GCA",
+                    "GOOGLE_GEMINI_BASE_URL",
+                    "GEMINI_CLI_USE_COMPUTE_ADC",
+                    "CLOUD_SHELL",
+                ),
+            ),
+        ),
+        *doubts(
+            "it may hold a key",
+            *map(Kept, ("./.env", "./.gemini/.env", "./.gemini/settings.json", "/etc/gemini-cli/settings.json")),
+        ),
+    ),
+)
+
 HARNESS = Program(
     name="gemini",
+    sign_in=_SIGN_IN,
     install="npm install -g @google/gemini-cli",
     argv=("gemini", "-o", "stream-json"),
     model=("-m", "{model}"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, each
 from spool.domain.stream import (
     Denied,
     Done,
@@ -19,7 +20,7 @@ from spool.domain.stream import (
     UsageSoFar,
 )
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise
-from spool.harness.program import PROVIDERS, Program
+from spool.harness.program import KEYS, PROVIDERS, Program
 from spool.harness.trouble import failure, incomplete
 
 _LOGIN = "sign in with 'opencode auth login', and list the models with 'opencode models'"
@@ -27,8 +28,19 @@ _REJECTED_STDERR = re.compile(r"permission requested: ([\w-]+)[^\n]*auto-reject"
 # A refused tool is an error with opencode's own text: no user to ask, or a rule of the user's.
 _REJECTED_TOOL = ("The user rejected permission", "The user has specified a rule which prevents")
 
+_SIGN_IN = SignIn(
+    login="opencode auth login",
+    folders=(("XDG_DATA_HOME", ".local/share"),),
+    ways=(
+        (Kept("$XDG_DATA_HOME/opencode/auth.json"),),
+        *each("OPENCODE_AUTH_CONTENT", "OPENCODE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "AZURE_API_KEY", *KEYS),
+    ),
+    keyless="no key was found, but its free models, and those in its settings, need none",
+)
+
 HARNESS = Program(
     name="opencode",
+    sign_in=_SIGN_IN,
     install="npm install -g opencode-ai",
     argv=("opencode", "run", "--format", "json"),
     model=("-m", "{model}"),

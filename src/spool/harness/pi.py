@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
 from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage, UsageSoFar
 from spool.domain.text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
-from spool.harness.program import PROVIDERS, Program
+from spool.harness.program import KEYS, PROVIDERS, Program
 from spool.harness.trouble import BUSY, failure, incomplete, status_in
 
 _LOGIN = "run 'pi' and '/login', or set the API key of your provider; 'pi --list-models' lists the models"
@@ -22,8 +23,54 @@ _REPEATS = tuple(
     for kind in (b"message_update", b"tool_execution_update", b"message_start", b"turn_end", b"agent_end")
 )
 
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("PI_CODING_AGENT_DIR", ".pi/agent"),),
+    ways=(
+        (Kept("$PI_CODING_AGENT_DIR/auth.json"),),
+        (Kept("$PI_CODING_AGENT_DIR/models.json", "providers.*.apiKey"),),
+        *each("ANTHROPIC_OAUTH_TOKEN", "OPENCODE_API_KEY", "AI_GATEWAY_API_KEY", "GOOGLE_CLOUD_API_KEY", *KEYS),
+        *each("ZAI_API_KEY", "MINIMAX_API_KEY", "MINIMAX_CN_API_KEY", "MOONSHOT_API_KEY", "KIMI_API_KEY"),
+    ),
+    doubts=(
+        *doubts(
+            "pi can use it, if it is meant for a model",
+            *map(
+                Variable,
+                (
+                    "COPILOT_GITHUB_TOKEN",
+                    "GH_TOKEN",
+                    "GITHUB_TOKEN",
+                    "HF_TOKEN",
+                    "CLOUDFLARE_API_KEY",
+                    "AWS_PROFILE",
+                    "AWS_ACCESS_KEY_ID",
+                    "AWS_BEARER_TOKEN_BEDROCK",
+                    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                    "AWS_WEB_IDENTITY_TOKEN_FILE",
+                    "GOOGLE_CLOUD_PROJECT",
+                    "GCLOUD_PROJECT",
+                    "XIAOMI_API_KEY",
+                    "XIAOMI_TOKEN_PLAN_CN_API_KEY",
+                    "XIAOMI_TOKEN_PLAN_AMS_API_KEY",
+                    "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+                ),
+            ),
+        ),
+        *doubts(
+            "an extension may bring a provider of its own",
+            Kept("$PI_CODING_AGENT_DIR/extensions"),
+            Kept("$PI_CODING_AGENT_DIR/settings.json", "extensions"),
+            Kept("$PI_CODING_AGENT_DIR/settings.json", "packages"),
+            Kept("./.pi"),
+        ),
+    ),
+)
+
 HARNESS = Program(  # pi never asks for permission
     name="pi",
+    sign_in=_SIGN_IN,
     install="npm install -g @mariozechner/pi-coding-agent",
     argv=("pi", "-p", "--mode", "json"),  # `-p` has no argument
     model=("--model", "{model}"),

@@ -7,6 +7,7 @@ import msgspec
 
 from spool.domain.carried import carried
 from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.sign_in import SignIn
 from spool.engine.ports import Decoder
 
 _MARK = re.compile(r"\{(prompt_file|directory|model|session|side_file)\}")
@@ -16,6 +17,11 @@ PROVIDERS = (
     "AZURE_*", "OLLAMA_*",
 )  # fmt: skip
 """The variables of agents that work with any provider."""
+KEYS = (
+    "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY",
+    "DEEPSEEK_API_KEY", "XAI_API_KEY", "AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "FIREWORKS_API_KEY",
+)  # fmt: skip
+"""The keys of providers that each of these agents knows."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +48,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     cost: bool = False
     usage_so_far: bool = False
     question_tool: str = ""
-    signed_in: tuple[str, ...] = ()
+    sign_in: SignIn | None = None
     leavings: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()

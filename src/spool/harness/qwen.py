@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from spool.domain.sign_in import Kept, SignIn, Variable, doubts, together
 from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, Usage, UsageSoFar
 from spool.harness.claude import ClaudeEvents
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
@@ -17,8 +18,39 @@ _LOGIN = "run 'qwen' and '/auth', or set OPENAI_API_KEY and OPENAI_BASE_URL and 
 _API_ERROR = re.compile(r"\[API Error: (?:(\d{3})\b)?.*\]\s*\Z", re.DOTALL)
 _EDITORS = {"edit", "write_file", "run_shell_command"}
 
+_SETTINGS = "$QWEN_HOME/settings.json"
+_KEYS = ("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+_SIGN_IN = SignIn(
+    login=_LOGIN,
+    folders=(("QWEN_HOME", ".qwen"),),
+    env_files=("$QWEN_HOME/.env", "~/.env"),
+    ways=(
+        together("OPENAI_API_KEY", "OPENAI_MODEL", "OPENAI_BASE_URL"),
+        together("ANTHROPIC_API_KEY", "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"),
+        together("GEMINI_API_KEY", "GEMINI_MODEL"),
+        together("GOOGLE_API_KEY", "GOOGLE_MODEL"),
+        (Kept(_SETTINGS, "security.auth.apiKey"),),
+        (Kept(_SETTINGS, "security.auth.selectedType"), Kept(_SETTINGS, "env")),
+        *((Kept(_SETTINGS, "security.auth.selectedType"), Variable(key)) for key in _KEYS),
+    ),
+    doubts=(
+        *doubts(
+            "a provider of your own may have a key of its own, or none",
+            Kept(_SETTINGS, "modelProviders"),
+        ),
+        *doubts("its key may be in a variable that Spool does not know", Kept(_SETTINGS, "security.auth")),
+        *doubts("qwen needs a choice of provider too: run 'qwen auth'", *map(Variable, _KEYS)),
+        *doubts("the free sign-in that made it has ended, for most versions", Kept("$QWEN_HOME/oauth_creds.json")),
+        *doubts(
+            "it may hold a key",
+            *map(Kept, ("./.env", "./.qwen/.env", "./.qwen/settings.json", "/etc/qwen-code/settings.json")),
+        ),
+    ),
+)
+
 HARNESS = Program(
     name="qwen",
+    sign_in=_SIGN_IN,
     install="npm install -g @qwen-code/qwen-code",
     argv=("qwen", "-o", "stream-json"),
     model=("-m", "{model}"),

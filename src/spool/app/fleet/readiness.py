@@ -3,10 +3,11 @@
 from functools import cache
 
 from spool.app.build import find_harness
-from spool.app.doctor import is_signed_in
 from spool.app.settings import resolve_settings
+from spool.app.sign_in import sign_in_of
 from spool.domain.invocation import Traits
 from spool.domain.settings import Settings
+from spool.domain.sign_in import Access
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.sandbox import bubblewrap
 
@@ -21,7 +22,7 @@ def check_host(*, sandbox: bool) -> str:
     Changes that name another agent are offered to other workers if this host does not have it.
     """
     harness = find_harness(resolve_settings(None, {}).settings)
-    if not is_signed_in(harness.traits):
+    if not _may_be_signed_in(harness.traits):
         raise UsageError(_not_signed_in(harness.name), hint=Hint.FLEET_AGENT)
     if sandbox:
         bubblewrap.find()
@@ -39,8 +40,12 @@ def check_agent(settings: Settings) -> None:
 
 @cache  # what raises is not kept: somebody may sign in while the worker runs
 def _require_sign_in(name: str, traits: Traits) -> None:
-    if not is_signed_in(traits):
+    if not _may_be_signed_in(traits):
         raise CannotRun(_not_signed_in(name))
+
+
+def _may_be_signed_in(traits: Traits) -> bool:
+    return sign_in_of(traits).answer is not Access.NO
 
 
 def _not_signed_in(name: str) -> str:

@@ -174,6 +174,25 @@ def test_tick_adds_boxes_and_keeps_everything_else(empty: Scratch) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def test_steps_that_are_headings_run_one_by_one(empty: Scratch) -> None:
+    text = "# Login\n\n## Step 1: Add the model\n\nA table.\n\n## Step 2: Show it\n\nA page.\n"
+    plan(empty, text)
+    assert "no place for boxes" in empty.spool("run", "PLAN.md", "--tick").stderr
+    empty.script([{"write": "one.txt"}, COMPLETE], [{"write": "two.txt"}, COMPLETE])
+    found = events(empty, "run", "PLAN.md")
+    assert found[-1]["exit_code"] == 0
+    done = [one["title"] for one in found if one["type"] == "StoryDone"]
+    assert done == ["Step 1: Add the model", "Step 2: Show it"]
+    assert (empty.root / "PLAN.md").read_text() == text
+
+
+def test_a_document_without_steps_is_refused_with_the_next_step(empty: Scratch) -> None:
+    plan(empty, "# Design\n\n## Storage\n\nRows.\n\n## Interface\n\nA page.\n")
+    done = empty.spool("run", "PLAN.md")
+    assert (done.returncode, "has no list of tasks" in done.stderr) == (2, True)
+    assert "## Step 1: Add a login form" in " ".join(done.stderr.split())
+
+
 def test_tick_is_for_plan_files(scratch: Scratch) -> None:
     done = scratch.run("--tick")
     assert done.returncode == 2

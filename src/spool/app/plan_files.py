@@ -87,12 +87,17 @@ def prepare_plan(project: Project, change: str, *, tick: bool) -> bool:
 
 
 def _add_boxes(path: Path, name: str) -> None:
-    from spool.domain.plan_file.writing import has_table_tasks, with_boxes
+    from spool.domain.plan_file.writing import has_heading_tasks, has_table_tasks, with_boxes
     from spool.sources.plan_file import plan_text
 
     text = plan_text(path, name)
     if has_table_tasks(text):
         raise ChangeError(f"{name} has tasks in a table, which has no place for boxes", hint="add a Status column")
+    if has_heading_tasks(text):
+        raise ChangeError(
+            f"the steps of {name} are headings, which have no place for boxes",
+            hint="write a list item below each of them, for example: - [ ] Add a login form",
+        )
     marked = path.read_bytes().startswith(b"\xef\xbb\xbf")
     replace_file(path, (b"\xef\xbb\xbf" if marked else b"") + with_boxes(text).encode(), mode=_mode(path))
 

@@ -1,4 +1,4 @@
-"""Reads a plan file: any Markdown with a list is a change."""
+"""Reads a plan file: any Markdown with a list, or with headings that are steps, is a change."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from spool.nofollow import Unreadable, read_file
 
 _LARGEST_PLAN = 1 << 20
 _NO_LIST = "write each task as a list item below its heading, for example: - [ ] Add a login form"
+_NO_STEPS = f"{_NO_LIST}; or number the headings that are steps: ## Step 1: Add a login form"
 
 
 def read_plan(root: Path, path: str) -> Change:
@@ -19,7 +20,7 @@ def read_plan(root: Path, path: str) -> Change:
         raise ChangeError(f"{path} is empty", hint=_NO_LIST)
     tasks = task_list(text)
     if not tasks.strip():
-        raise ChangeError(f"{path} has no list of tasks", hint=_NO_LIST)
+        raise ChangeError(f"{path} has no list of tasks", hint=_NO_STEPS)
     folder = str(Path(path).parent)
     return Change(id=plan_id(path), source="plan", directory=folder, proposal=text, tasks=tasks, plan_file=path)
 

@@ -1,1 +1,1 @@
-"""Reads a plan file: any Markdown with a list, as the stories and tasks of a change."""
+"""Reads a plan file: any Markdown with a list, or with steps as headings, as the stories and tasks of a change."""

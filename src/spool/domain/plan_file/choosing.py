@@ -1,7 +1,8 @@
 """Decides which items of a plan are tasks, and into which stories they fall.
 
 Where a plan has boxes, they are the tasks, with the plain items beside them and in sections of the same series. In a
-plan without boxes the outermost list items are, but for sections that give background.
+plan without boxes the outermost list items are, but for sections that give background. In one without either, the
+headings that say that they are steps are.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from spool.domain.plan_file.headings import (
     series_of,
 )
 from spool.domain.plan_file.reading import read_sections
+from spool.domain.plan_file.steps import as_item, heading_steps
 from spool.domain.plan_file.values import PlanItem, PlanSection, PlanStory, PlanTask
 from spool.domain.tasks import BOXLESS
 
@@ -27,7 +29,7 @@ _Found = tuple[str, PlanItem]
 
 
 def parse_plan(text: str) -> tuple[str, tuple[PlanStory, ...]]:
-    """Return the title of a plan, which may be empty, and its stories in order; none if it has no list of tasks."""
+    """Return the title of a plan, which may be empty, and its stories in order; none if it has no tasks."""
     title, tasks = _tasks(text)
     return title, tuple(story for section, items in tasks for story in _stories(section, items))
 
@@ -57,6 +59,9 @@ def _tasks(text: str) -> tuple[str, list[tuple[PlanSection, list[_Found]]]]:
     else:
         chosen = _chosen(sections)
         tasks = [(one, list(_in_plain_section(one)) if one in chosen else []) for one in sections]
+        if not any(items for _, items in tasks):
+            steps = heading_steps(sections)
+            tasks = [(one, [_step(one)] if one in steps else []) for one in sections]
     return title, tasks
 
 
@@ -145,6 +150,12 @@ def _in_plain_section(section: PlanSection) -> Iterator[_Found]:
             yield item.group, item
 
 
+def _step(section: PlanSection) -> _Found:
+    """Return the task of a heading; a sign that it is done is not part of the name of its story."""
+    item = as_item(section)
+    return item.text if item.text != section.title else "", item
+
+
 def _stories(section: PlanSection, items: list[_Found]) -> Iterator[PlanStory]:
     """Yield the story of a section; one for each group if its items name groups."""
     finished = _any_heading(section, is_done)
@@ -158,4 +169,4 @@ def _stories(section: PlanSection, items: list[_Found]) -> Iterator[PlanStory]:
 
 def _task(item: PlanItem, *, finished: bool) -> PlanTask:
     mark = item.mark if item.mark is not None else "x" if finished else BOXLESS
-    return PlanTask(item.text, mark, item.line, item.in_table, item.end)
+    return PlanTask(item.text, mark, item.line, item.in_table, item.end, item.in_heading)

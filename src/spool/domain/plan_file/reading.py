@@ -26,7 +26,15 @@ def read_sections(text: str) -> tuple[str, list[PlanSection]]:
     nodes = list(Node(_READER.parse(mended(text))).children)
     for node, following in zip(nodes, [*nodes[1:], None], strict=True):
         reading.take(node, following)
+    _set_ends(reading.sections, len(text.splitlines()))
     return reading.title, _untitled(reading.sections)
+
+
+def _set_ends(sections: list[PlanSection], last: int) -> None:
+    """Note where each section ends: before the next heading that is not inside of it."""
+    for at, section in enumerate(sections):
+        after = (one.line for one in sections[at + 1 :] if one.level <= section.level)
+        section.end = next(after, last + 1) - 1
 
 
 def _untitled(sections: list[PlanSection]) -> list[PlanSection]:
@@ -54,9 +62,9 @@ class _Reading:
         """Read one block."""
         leader, self._leader = self._leader, None
         if node.type == "heading":
-            self._enter(int(node.tag[1:]), _inline(node))
+            self._enter(int(node.tag[1:]), _inline(node), _line(node))
         elif node.type == "paragraph" and (label := _label(_inline(node))):
-            self._enter(_LABEL_LEVEL, label)
+            self._enter(_LABEL_LEVEL, label, _line(node))
         elif node.type in _LISTS:
             items = _items(node, signs=self._signs)
             if leader is not None and node.type == "bullet_list":
@@ -69,7 +77,7 @@ class _Reading:
         elif node.type == "table":
             self.sections[-1].items += _table(node)
 
-    def _enter(self, level: int, title: str) -> None:
+    def _enter(self, level: int, title: str, line: int) -> None:
         title = _plain(title)
         while self._stack and self._stack[-1][0] >= level:
             self._stack.pop()
@@ -77,7 +85,8 @@ class _Reading:
             self.title = title
         above = tuple(name for _, name in self._stack)
         self._stack.append((level, title))
-        self.sections.append(PlanSection(title=title, above=above, level=level, bold=level == _LABEL_LEVEL))
+        bold = level == _LABEL_LEVEL
+        self.sections.append(PlanSection(title=title, above=above, level=level, line=line, bold=bold))
 
 
 def _inline(node: Node) -> str:

@@ -12,6 +12,7 @@ class PlanTask(msgspec.Struct, frozen=True):
     in_table: bool = False
     end: int = 0
     """The last line of the item, with all that stands below it."""
+    in_heading: bool = False
 
 
 class PlanStory(msgspec.Struct, frozen=True):
@@ -38,6 +39,8 @@ class PlanItem(msgspec.Struct, kw_only=True):
     group: str = ""
     """The group that a table names in a column of its own."""
     in_table: bool = False
+    in_heading: bool = False
+    """Whether it is a heading, with prose below it."""
     children: list["PlanItem"] = []
 
 
@@ -49,6 +52,9 @@ class PlanSection(msgspec.Struct, kw_only=True):
     """The headings around it, outermost first, without the title of the whole plan."""
     level: int = 0
     """0 for what stands before any heading, and under the title of the whole plan."""
+    line: int = 0
+    end: int = 0
+    """The last line of what stands below its heading, with the headings inside of it."""
     bold: bool = False
     """Whether its heading is a bold line or the like, not a heading of Markdown."""
     items: list[PlanItem] = []

@@ -48,6 +48,11 @@ def has_table_tasks(text: str) -> bool:
     return any(task.in_table and task.mark == BOXLESS for story in parse_plan(text)[1] for task in story.tasks)
 
 
+def has_heading_tasks(text: str) -> bool:
+    """Whether the tasks of a plan are headings."""
+    return any(task.in_heading for story in parse_plan(text)[1] for task in story.tasks)
+
+
 def with_boxes(text: str) -> str:
     """Return a plan whose plain items have boxes; every other byte stays as it is."""
     lines = lines_of(text)

@@ -3,7 +3,7 @@
 import pytest
 
 from spool.domain.plan_file.choosing import parse_plan
-from spool.domain.plan_file.writing import has_table_tasks, task_list, with_boxes
+from spool.domain.plan_file.writing import has_heading_tasks, has_table_tasks, task_list, with_boxes
 from spool.domain.story import parse_stories
 from spool.domain.tasks import BOXLESS
 
@@ -110,6 +110,30 @@ CASES = {
     ),
     "a README asks for nothing": ("## Features\n- fast\n## Installation\npip install it\n", {}),
     "labels give way to their items": ("## A\n- Before:\n  - one\n- two\n", {"A": "one|two"}),
+    "steps that are headings": (
+        "# Plan\n## Context\nWhy.\n## Step 1: Add the model\nRows.\n### Notes\nFast.\n## Step 2: Show it\nA page.\n",
+        {"Step 1: Add the model": "Step 1: Add the model", "Step 2: Show it": "Step 2: Show it"},
+    ),
+    "steps inside of phases": (
+        "## Phase 1: Data\n### Task 1: Model\nA.\n### Task 2: Index\nB.\n## Phase 2: Page\n### Task 3: Form\nC.\n",
+        {"Task 1: Model": "Task 1: Model", "Task 2: Index": "Task 2: Index", "Task 3: Form": "Task 3: Form"},
+    ),
+    "headings below one that announces them": (
+        "# P\n## Goals\n- fast\n## Implementation steps\n### Add the model\nA.\n### Show it\nB.\n",
+        {"Add the model": "Add the model", "Show it": "Show it"},
+    ),
+    "bold lines that are steps": (
+        "**Step 1: Model**\n\nA.\n\n**Step 2: Page**\n\nB.\n",
+        {"Step 1: Model": "Step 1: Model", "Step 2: Page": "Step 2: Page"},
+    ),
+    "where a step has a list, lists are the tasks": (
+        "## Step 1: A\n- one\n## Step 2: B\nProse.\n",
+        {"Step 1: A": "one"},
+    ),
+    "one step is no series": ("# P\n## Step 1: Add the model\nA.\n", {}),
+    "a design has no steps": ("# D\n## Storage\nA.\n## Implementation\n### Rows\nB.\n### Columns\nC.\n", {}),
+    "numbered chapters are no steps": ("# D\n## 1. Introduction\nA.\n## 2. Data model\nB.\n", {}),
+    "a README with steps asks for nothing": ("# R\n## Installation\n### Step 1\nA.\n### Step 2\nB.\n", {}),
     "no list": ("# Title\n\nSome prose.\n", {}),
     "empty boxes are no tasks": ("- [ ]\n- [ ] one\n", {"": "one"}),
     "windows line ends and a byte order mark": ("\ufeff## A\r\n\r\n- [ ] one\r\n- [x] two\r\n", {"A": "one|two"}),
@@ -151,6 +175,19 @@ def test_what_stands_under_done_is_done() -> None:
     assert marks == [BOXLESS, "x"]
 
 
+def test_a_step_that_is_a_heading_may_be_done() -> None:
+    stories = parse_plan("# P\n## Step 1: A ✅\nx\n## Step 2: B\ny\n## Done\n### Step 3: C\nz\n")[1]
+    assert [story.title for story in stories] == ["Step 1: A", "Step 2: B", "Step 3: C"]
+    assert [story.tasks[0].mark for story in stories] == ["x", BOXLESS, "x"]
+
+
+def test_headings_have_no_place_for_boxes() -> None:
+    text = "# P\n\n## Step 1: A\n\nx\n\n## Step 2: B\n\ny\n"
+    assert has_heading_tasks(text)
+    assert with_boxes(text) == text
+    assert not has_heading_tasks("## Step 1: A\n- one\n## Step 2: B\n- two\n")
+
+
 def test_equal_headings_are_two_stories() -> None:
     text = "## A\n### Cleanup\n- [ ] one\n## B\n### Cleanup\n- [ ] two\n### Cleanup\n- [ ] three\n"
     assert [story.title for story in parse_plan(text)[1]] == ["Cleanup"] * 3
@@ -183,7 +220,9 @@ def test_a_table_without_a_status_has_no_place_for_boxes() -> None:
     assert [name for name, (text, _) in CASES.items() if has_table_tasks(text)] == ["a table of tasks"]
 
 
-@pytest.mark.parametrize("text", [text for text, _ in CASES.values() if not has_table_tasks(text)])
+@pytest.mark.parametrize(
+    "text", [text for text, _ in CASES.values() if not has_table_tasks(text) if not has_heading_tasks(text)]
+)
 def test_boxes_change_nothing_but_the_marks(text: str) -> None:
     boxed = with_boxes(text)
     assert boxed.replace("[ ] ", "") == text.replace("[ ] ", "")

@@ -55,3 +55,12 @@ def test_numbers_are_given_anew() -> None:
         ("1", "Form", "write"),
         ("2", "Login", "check"),
     ]
+
+
+def test_what_stands_below_a_step_that_is_a_heading_belongs_to_it() -> None:
+    text = "# P\n\nWhy.\n\n## Step 1: Model\n\nRows.\n\n### Notes\n\nFast.\n\n## Step 2: Page\n\nA form.\n"
+    proposal, tasks = split_plan(text, "unused")
+    assert proposal == "# P\n\nWhy.\n"
+    first, second = parse_stories(tasks).stories
+    assert (first.title, second.title) == ("Step 1: Model", "Step 2: Page")
+    assert "- [ ] 1.1 Step 1: Model\n  Rows.\n  ### Notes\n  Fast.\n" in tasks

@@ -27,7 +27,7 @@ _MOST_TESTS = 50
 _PLAN_NAMES = ("plan", "todo", "tasks", "roadmap", "prd", "spec")
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """What `spool init` finds in a directory."""
 
     root: Path
@@ -52,11 +52,11 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         return self.root / PROJECT_FILE
 
 
-def look_around(here: Path) -> Surroundings:
+def take_inventory(here: Path) -> Inventory:
     """Return what there is around a directory."""
     root = project_root(here)
     project = project_at(root)
-    return Surroundings(
+    return Inventory(
         root=root,
         git=top_of(root) is not None,
         openspec=(root / "openspec").is_dir(),
@@ -140,7 +140,7 @@ def toml_string(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def write_settings(found: Surroundings, text: str) -> None:
+def write_settings(found: Inventory, text: str) -> None:
     """Write the settings and trust them."""
     require_person()
     write_document(found.settings_file, text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from spool.app.setup import Surroundings, look_around, settings_text, toml_string, write_settings
+from spool.app.setup import Inventory, settings_text, take_inventory, toml_string, write_settings
 from spool.app.trust import trust_report
 from spool.domain.text import one_line
 from spool.views.first_steps import say_commands
@@ -20,7 +20,7 @@ def init(dry_run: bool) -> None:
 
     On a terminal it asks two questions. The settings that it writes are trusted; existing ones stay as they are.
     """
-    found = look_around(Path.cwd())
+    found = take_inventory(Path.cwd())
     _report(found)
     if found.configured:
         say("", f"{found.settings_file} is already there and stays as it is.")
@@ -43,7 +43,7 @@ def init(dry_run: bool) -> None:
     _next(found)
 
 
-def _report(found: Surroundings) -> None:
+def _report(found: Inventory) -> None:
     tools = found.toolchain
     openspec = "yes" if found.openspec_installed else "yes, but the command openspec is not installed"
     rows = {
@@ -57,7 +57,7 @@ def _report(found: Surroundings) -> None:
     say(*(f"{name:<10}{one_line(value, 400)}" for name, value in rows.items()))
 
 
-def _ask(found: Surroundings, agent: str, test: str) -> tuple[str, str]:
+def _ask(found: Inventory, agent: str, test: str) -> tuple[str, str]:
     import questionary
 
     if len(found.agents) > 1:
@@ -66,7 +66,7 @@ def _ask(found: Surroundings, agent: str, test: str) -> tuple[str, str]:
     return agent, test.strip()
 
 
-def _next(found: Surroundings) -> None:
+def _next(found: Inventory) -> None:
     todo = [change.id for change in found.changes if not change.total or change.done < change.total]
     commands = {} if found.git else {"git init": "so that Spool can take back what failed"}
     if todo or found.plan:

@@ -33,6 +33,10 @@ def run(command: click.Command, name: str) -> int:
     """Run a command and return its exit code."""
     _open_missing_streams()
     replace_unencodable()
+    if f"_{name.replace('-', '_').upper()}_COMPLETE" in os.environ:
+        from spool.cli.completion import mend_bash
+
+        mend_bash()
     code = guarded(lambda: command.main(prog_name=name, standalone_mode=False), name)
     if "asyncio" in sys.modules:  # all is done: a Ctrl-C that comes now no longer changes the exit code
         import signal

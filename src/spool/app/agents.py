@@ -1,6 +1,5 @@
 """Lists the agents that Spool can run, and tries one out."""
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.asking import asked
 from spool.app.programs import require_program
 from spool.app.runner import new_run_id, run
 from spool.app.settings import resolve_settings, root_here
@@ -27,7 +27,6 @@ from spool.host.git.repository import git_environment
 from spool.host.state.store import StateFolder
 
 CHECK_PROMPT = "Write the word hello into a new file hello.txt. That is the whole task."
-_VERSION_TIMEOUT_S = 15
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,16 +77,8 @@ def find_traits(name: str, settings: Settings) -> tuple[Traits, str]:
 
 def version_of(traits: Traits) -> str:
     """Return the first line of `--version`, or an empty string; pi prints it on standard error."""
-    try:
-        done = subprocess.run(
-            [os.path.abspath(shutil.which(traits.program) or traits.program), "--version"],  # noqa: PTH100
-            cwd="/",  # an agent reads settings of the directory that it starts in
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    done = asked([traits.program, "--version"])
+    if done is None:
         return ""
     output = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
     return one_line(output.splitlines()[0], 40) if output and not done.returncode else ""

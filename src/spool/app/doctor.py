@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from spool.app.agents import version_of
+from spool.app.asking import asked
 from spool.app.doctor_state import Case, state_cases
 from spool.app.plan_files import project_root
 from spool.app.programs import usable
@@ -26,13 +26,11 @@ from spool.errors import Hint, SpoolError, UsageError
 from spool.harness import registry
 from spool.host.agents.control_group import may_make_group
 from spool.host.git.pointers import top_of
-from spool.host.git.repository import git_environment
 from spool.host.sandbox.bubblewrap import find as find_bubblewrap
 from spool.host.state.places import user_state
 from spool.host.state.registry import this_machine
 from spool.host.terminals import NONE, choose
 
-_PATIENCE_S = 20
 _LITTLE = 1 << 30
 _OLDEST_GIT = (2, 31)
 _NAMESPACE = "import ctypes,sys; sys.exit(ctypes.CDLL(None).unshare(0x10000000 | 0x20000000 | 0x00020000) != 0)"
@@ -170,17 +168,6 @@ def _disk(root: Path) -> Iterator[Diagnosis]:
 
 
 def _said(words: list[str]) -> str | None:
-    """Return what a command says; None if it fails. It starts where no project's settings are."""
-    try:
-        done = subprocess.run(
-            words,
-            cwd="/",
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.decode("utf-8", "replace").strip()
+    """Return what a command says; None if it fails."""
+    done = asked(words)
+    return done.stdout.decode("utf-8", "replace").strip() if done and done.returncode == 0 else None

@@ -1,17 +1,13 @@
 """Says whether an agent is signed in, without a conversation, without the network, and out of a repository's reach."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
+from spool.app.asking import asked
 from spool.domain.invocation import Traits
 from spool.domain.sign_in import Access, SignedIn, judged
 from spool.host.agents.sign_in import Signs
-from spool.host.git.repository import git_environment
 from spool.host.sandbox.private import home_folder
-
-_PATIENCE_S = 20
 
 
 def sign_in_of(traits: Traits, project: Path | None = None) -> SignedIn:
@@ -25,20 +21,8 @@ def sign_in_of(traits: Traits, project: Path | None = None) -> SignedIn:
 
 
 def _own_word(words: tuple[str, ...], no: str) -> bool | None:
-    """Return what an agent's command says; None if it says neither. It starts where no project's settings are."""
-    program = os.path.abspath(shutil.which(words[0]) or words[0])  # noqa: PTH100 - a link's name may matter to it
-    try:
-        done = subprocess.run(
-            [program, *words[1:]],
-            cwd="/",
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    if done.returncode == 0:
+    """Return what an agent's command says; None if it says neither."""
+    done = asked(words)
+    if done is not None and done.returncode == 0:
         return True
-    return False if no.encode() in done.stdout + done.stderr else None
+    return False if done is not None and no.encode() in done.stdout + done.stderr else None

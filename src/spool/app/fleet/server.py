@@ -104,7 +104,9 @@ def _command(database: Path, port: int, ui_port: int) -> list[str]:
 def _running(command: list[str], log: ServerLog) -> Iterator[subprocess.Popen[bytes]]:
     """Run the server as a child that writes to its log; a signal to this process ends it."""
     with os.fdopen(log.open(), "wb") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True
+        )
 
     def end(*_: object) -> None:
         process.terminate()

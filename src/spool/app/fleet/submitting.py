@@ -12,7 +12,7 @@ from spool.app.fleet.payloads import Task
 from spool.app.fleet.queueing import open_queue
 from spool.app.fleet.reading import Found, read_marks, with_state
 from spool.app.fleet.server import local_server, snapshots_here
-from spool.domain.fleet import HEARTBEAT_S, REFS, Mark, Stage, fleet_id, holds_secret, ref_of, repository_id
+from spool.domain.fleet import HEARTBEAT_S, REFS, Mark, Stage, fleet_id, has_ref, holds_secret, ref_of, repository_id
 from spool.domain.spec import LoopSpec
 from spool.domain.workspace import branch_of_change, workspace_in_fleet
 from spool.errors import CommandFailed, Hint, UsageError
@@ -23,6 +23,7 @@ from spool.sources.project import Project
 
 _DEFAULT_BASE = "main"
 _UNFINISHED = "it has a snapshot from which it can continue"
+_UNNAMED = "git takes no ref of this name; give the change another one"
 _UNEDITED = "it is done, and you have not edited it since"
 
 
@@ -75,6 +76,7 @@ class _Submission:
         queue = await open_queue()
         ids = {fleet_id(remote, spec.change): spec for spec in specs}
         refused = await queue.taken(list(ids))
+        refused |= {key: _UNNAMED for key, spec in ids.items() if not has_ref(spec.change)}
         with tempfile.TemporaryDirectory(prefix="spool-submit-") as folder:
             store = Store(Path(folder) / "store.git", url)
             await store.prepare(repository.object_format)

@@ -47,6 +47,7 @@ class Hint(StrEnum):
     FLEET_REMOTE = "fleet_remote"
     FLEET_SNAPSHOTS = "fleet_snapshots"
     FLEET_RETRY = "fleet_retry"
+    FLEET_UNREADABLE = "fleet_unreadable"
     FLEET_LIST = "fleet_list"
     FLEET_DONE = "fleet_done"
     FLEET_DEPENDS = "fleet_depends"

@@ -94,6 +94,27 @@ def test_everything_removes_every_trace_but_what_a_person_wrote(used: Scratch) -
     assert used.run("--fresh").returncode == 0
 
 
+@pytest.mark.parametrize(
+    "link", [".spool", ".spool/.state", ".spool/.state/run", ".spool/.state/run/loop", ".git/spool"]
+)
+def test_nothing_behind_a_link_is_listed_or_removed(scratch: Scratch, link: str) -> None:
+    """An agent can put a link to a person's folder in the place of one of Spool's."""
+    whole = scratch.root / ".spool/.state/run/loop/mine.txt"
+    inside = whole.relative_to(scratch.root / link) if whole.is_relative_to(scratch.root / link) else "x"
+    mine = scratch.home / "mine" / inside
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine\n")
+    place = scratch.root / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        place.rename(scratch.home / "before")
+    place.symlink_to(scratch.home / "mine")
+    assert kept(scratch)["loops"] == []
+    done = scratch.spool("clean", "--everything", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert mine.read_text() == "mine\n"
+
+
 def test_a_running_loop_is_left_alone(used: Scratch) -> None:
     used.script([{"sleep": 60}])
     assert used.spool("run", CHANGE, "--harness", "scripted", "--detach").returncode == 0

@@ -90,6 +90,18 @@ def test_an_agent_that_prints_more_than_the_limit_is_ended(scratch: Scratch, str
     assert record["outcome"] == "output limit"
 
 
+@pytest.mark.parametrize("unit", [b"\0", b"\x1b\x07", b"a\0", b"\xff"], ids=["NUL", "escape", "UTF-16", "invalid"])
+def test_no_bytes_make_the_journal_grow_faster_than_the_output(scratch: Scratch, unit: bytes) -> None:
+    fake_agent(
+        scratch, f"said = {unit!r} * (4 << 20)\nsay(said)\nsay(b'\\n<pro' + said[:8] + b'mise>COMPLETE</promise>\\n')"
+    )
+    done = scratch.ralph("Work", "--max-iterations", "1", "--no-stream")
+    log = (scratch.state / "logs/0001.out").stat().st_size
+    assert log > len(unit) * (4 << 20)
+    assert (scratch.state / "journal.jsonl").stat().st_size < 2 * log
+    assert done.returncode == (3 if b"a" in unit else 0), done.stderr
+
+
 def test_an_output_limit_of_zero_is_no_limit(scratch: Scratch) -> None:
     fake_agent(scratch, "say('x' * 2_000_000 + '\\n' + PROMISE)")
     assert scratch.ralph("Work", "--no-stream", env={"SPOOL_OUTPUT_LIMIT_MB": "0"}).returncode == 0

@@ -31,6 +31,7 @@ from spool.host.state.registry import this_machine
 from spool.host.state.specs import spec_path
 from spool.host.state.store import StateFolder
 from spool.host.state.trust import grant_path
+from spool.nofollow import Linked, folder_names
 
 _TIMEOUT_S = 120.0
 
@@ -87,9 +88,9 @@ class Traces:
         return Footprint(root=self.root, loops=tuple(self._loops()), things=tuple(self._things()))
 
     def _loops(self) -> list[KeptLoop]:
-        folders = [path for root in self.roots for path in sorted((root / STATE).glob("*/*")) if path.is_dir()]
+        folders = [path for root in self.roots for path in _loop_folders(root)]
         here = [path for path in folders if path.is_relative_to(self.root) or (path / "state.json").exists()]
-        return [self._loop(path) for path in here if path.parent.name in set(Door)]
+        return [self._loop(path) for path in here]
 
     def _loop(self, folder: Path) -> KeptLoop:
         root, door, change = folder.parents[3], folder.parent.name, folder.name
@@ -199,6 +200,15 @@ class Traces:
         now = SystemClock().now()
         holder = Holder(runner=this_runner(), run_id="", door="clean", change="", directory=str(top), since=now)
         return held(locks, [top], holder)
+
+
+def _loop_folders(root: Path) -> list[Path]:
+    """Return the folders of loops; none that is a link, or behind one."""
+    found: list[Path] = []
+    for door in sorted(Door):
+        with suppress(Linked):
+            found += [root / STATE / door / name for name in folder_names(root / STATE / door)]
+    return [path for path in found if path.is_dir() and not path.is_symlink()]
 
 
 def chosen(loops: tuple[KeptLoop, ...], *, ended: bool, older_than_s: float | None, now: datetime) -> list[KeptLoop]:

@@ -5,7 +5,7 @@ import re
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 import msgspec
 
@@ -23,6 +23,9 @@ LEASE_SHARE = 0.8
 """The share of the heartbeat timeout after which a worker that cannot renew its lease stops its child."""
 _ID = re.compile(r"[A-Za-z0-9._-]+-[0-9a-f]{4}/[^/]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_URL = re.compile(r"(?:[\w+.-]+::)*(?:[\w+.-]+:)?//(?P<netloc>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL)
+"""A URL as git takes it: a transport may stand before it, and nothing in it has to be valid."""
+_NO_REF = re.compile(r"\.\.|\A\.|\.\Z|\.lock\Z")
 
 
 class Token(NamedTuple):
@@ -152,9 +155,16 @@ def lease_left(silent_s: float, timeout_s: float) -> float:
 
 def holds_secret(url: str) -> bool:
     """Whether a URL has a password or a token in it: URLs go through the queue."""
-    parts = urlsplit(url)
-    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-    return bool(password) or any(redacted(part) != part for part in (user, parts.query, parts.fragment))
+    parts = _URL.match(url)
+    if parts is None:
+        return False
+    user, _, password = unquote(parts["netloc"]).rpartition("@")[0].partition(":")
+    return bool(password) or any(redacted(part) != part for part in (user, parts["rest"]))
+
+
+def has_ref(change: str) -> bool:
+    """Whether git takes the name of a change, which has only letters, digits and `._-`, as that of a ref."""
+    return _NO_REF.search(change) is None
 
 
 def ref_of(change: str) -> str:

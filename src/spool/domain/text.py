@@ -15,6 +15,9 @@ _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|
 _HOLD = 1 << 16
 _ASCII_CONTROLS = [chr(number) for number in (*range(9), *range(11, 32), 127)]
 _PIECE = 1 << 10
+_BROKEN = re.compile("\ufffd{2,}")
+_AROUND = 1 << 10
+"""Bytes that an event takes beside its text, and more."""
 
 
 def clean(text: str) -> str:
@@ -45,6 +48,22 @@ def is_plain(text: str) -> bool:
 def pieces(text: str) -> Iterator[str]:
     """Yield a long text in pieces: most of them are ASCII, which is quick to look through."""
     return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+
+
+def is_stretched(text: str, written: int) -> bool:
+    """Whether text takes so many bytes in JSON that control characters must be why: each of them takes six.
+
+    The other escapes take two, one more than their character. Looking at the size costs nothing, and looking for
+    control characters as much as encoding.
+    """
+    if written <= 2 * len(text) + _AROUND:
+        return False
+    return text.isascii() or written > len(text) + len(text.encode("utf-8", "replace")) + _AROUND
+
+
+def folded(text: str) -> str:
+    """Return decoded text with one replacement character for each run: one takes the space of three invalid bytes."""
+    return text if text.isascii() or "\ufffd" not in text else _BROKEN.sub("\ufffd", text)
 
 
 class Cleaner:

@@ -13,7 +13,7 @@ import msgspec
 
 from spool.decoders import Decoder, decoder_of
 from spool.domain.stream import Message, StreamEvent
-from spool.domain.text import one_line
+from spool.domain.text import folded, one_line
 from spool.harness.lines import Line, LineCutter, mended
 
 _SUMMARY_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
@@ -82,7 +82,7 @@ class LineDecoder:
             return ()
 
     def _flush(self, text: list[bytes]) -> Iterator[StreamEvent]:
-        decoded = self._utf8.decode(b"".join(text))
+        decoded = folded(self._utf8.decode(b"".join(text)))
         text.clear()
         if decoded and self._saw_event and not self._mixed:
             yield Message(text=decoded, stray=True)

@@ -1,10 +1,16 @@
-"""Measures and removes files of Spool. Follows no link, and removes only what it is given."""
+"""Measures and removes files of Spool. Follows no link, and removes only what it is given.
+
+What is behind a link, in any part of a path, is not Spool's, which writes nothing there: an agent can put a link to the
+person's home in the place of a folder of Spool's.
+"""
 
 import os
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from spool.nofollow import Linked, opened_folder
 
 
 def bytes_of(paths: Iterable[Path]) -> int:
@@ -27,11 +33,12 @@ def _files(path: Path) -> Iterable[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with everything in it; what is not there is fine."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """Remove a file or a folder with everything in it; what is not there, or behind a link, is fine."""
+    with suppress(Linked, FileNotFoundError, NotADirectoryError), opened_folder(path.parent) as parent:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path.name, dir_fd=parent)
+        else:
+            os.unlink(path.name, dir_fd=parent)
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -41,6 +41,7 @@ _WORDS = {
     Hint.FLEET_REMOTE: "name it with --remote URL, or add one: git remote add origin URL",
     Hint.FLEET_SNAPSHOTS: "start the server here: spool fleet up; or name a repository: --snapshots URL",
     Hint.FLEET_RETRY: "continue with: spool fleet retry CHANGE; or start over with --fresh",
+    Hint.FLEET_UNREADABLE: "mend the repository of snapshots; or start over: spool fleet submit CHANGE --fresh",
     Hint.FLEET_AGENT: "sign in with it, or choose another one (SPOOL_HARNESS), and start the worker again",
     Hint.FLEET_DEPENDS: "submit a change once those that it depends on have landed",
     Hint.FLEET_DONE: "fetch it: git fetch origin change/CHANGE; or edit the change, or run it again with --fresh",

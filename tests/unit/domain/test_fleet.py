@@ -1,5 +1,6 @@
 """Who may continue a change, and what things are called in a fleet."""
 
+import subprocess
 from datetime import UTC, datetime
 
 import msgspec
@@ -13,11 +14,13 @@ from spool.domain.fleet import (
     claim_of,
     claimed,
     fleet_id,
+    has_ref,
     holds_secret,
     is_fleet_id,
     lease_left,
     protocol_of,
     queue_of,
+    ref_of,
     repository_id,
     stage_of,
 )
@@ -79,10 +82,24 @@ def test_a_lease_ends_before_the_server_gives_the_change_away() -> None:
         ("https://ghp_0123456789abcdefghij@example.com/app.git", True),
         ("https://glpat-0123456789abcdef@example.com/app.git", True),
         ("https://example.com/app.git?private_token=0123456789", True),
+        ("https::https://me:word@example.com/app.git", True),
+        ("https://me%3Aword@example.com/app.git", True),
+        ("https://[me:word@example.com/app.git", True),
+        ("https://[example.com/app.git", False),
     ],
 )
 def test_a_url_with_a_password_or_a_token_does_not_go_through_the_queue(url: str, expected: bool) -> None:
     assert holds_secret(url) is expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [("001-01_a.b-c", True), ("a..b", False), ("a.lock", False), ("a.", False), (".a", False), ("a.locks", True)],
+)
+def test_not_every_change_can_have_a_ref(change: str, expected: bool) -> None:
+    assert has_ref(change) is expected
+    asked = subprocess.run(["git", "check-ref-format", ref_of(change)], check=False)
+    assert (asked.returncode == 0) is expected
 
 
 def test_repositories_of_the_same_name_differ_in_the_fleet() -> None:

@@ -62,6 +62,12 @@ def test_characters_cut_in_two_come_whole() -> None:
     assert "".join(event.text for event in events if isinstance(event, Message)) == "é✓👍\n"
 
 
+def test_bytes_that_are_no_text_do_not_grow() -> None:
+    """A replacement character takes three bytes."""
+    events = decoded(LineDecoder(PlainText()), b"a" + b"\xff" * 9_000 + "完".encode() + b"\xff\n")
+    assert "".join(event.text for event in events if isinstance(event, Message)) == "a\ufffd完\ufffd\n"
+
+
 def test_a_pause_gives_the_beginning_of_a_line() -> None:
     decoder = LineDecoder(Letters())
     assert list(decoder.feed(b"<promise>")) == []

@@ -19,8 +19,9 @@ from spool.host.state.records import exactly, restored
 from spool.nofollow import folder_names, make_folder, read_file
 
 SPEC = "spec.json"
+STATE = "state.json"
 _GROWING = ("history.jsonl", "journal.jsonl")
-_STATE = ("state.json", "context.md")
+_STATE = (STATE, "context.md")
 _LEARNINGS, _LEDGER, _NOTED = "learnings.md", "ledger.json", "noted.json"
 _LOGS = "logs/"
 _MOST_BYTES = 16 << 20

@@ -25,6 +25,8 @@ async def repository_here() -> str:
 
 async def id_of(name: str) -> str:
     """Return the id of a change in the fleet: `repository/change`, or a change of this repository."""
+    if not name.isprintable():  # the server takes no invalid UTF-8 either
+        raise UsageError(f"{one_line(name, 80)} is not in the fleet", hint=Hint.FLEET_LIST)
     if "/" in name:
         return name
     repository = await repository_here()

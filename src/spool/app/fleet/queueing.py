@@ -35,6 +35,7 @@ from spool.app.fleet.workflows import Account, ChangeRun, Course, Ledger, Waitin
 
 _Result = TypeVar("_Result")
 _AT_ONCE = 64
+_CHANGE_RUN = "ChangeRun"
 _BATCH = 1_000
 """Changes in one message to an account."""
 _TAKEN = "it is already in the fleet"
@@ -72,7 +73,7 @@ class Queue:
         """Return those of some changes that are waiting or running."""
         waiting = {change_id for ledger in await self._ledgers() for change_id in ledger.standing.ids}
         if len(ids) > _AT_ONCE:  # a list may lag behind by a moment; the start of a change is what refuses for sure
-            query = "WorkflowType = 'ChangeRun' AND ExecutionStatus = 'Running'"
+            query = f"WorkflowType = '{_CHANGE_RUN}' AND ExecutionStatus = 'Running'"
             waiting |= {execution.id async for execution in self._client.list_workflows(query, page_size=_BATCH)}
             return {key: _TAKEN for key in ids if key in waiting}
         return await self.opened(ids) | {key: _TAKEN for key in ids if key in waiting}
@@ -94,7 +95,7 @@ class Queue:
     async def rows(self, repository: str = "") -> list[FleetRow]:
         """Return all changes that the server knows, the running ones with their loops; of one repository or all."""
         prefix = f" AND WorkflowId STARTS_WITH '{repository}/'" if repository else ""
-        query = f"WorkflowType = 'ChangeRun'{prefix}"
+        query = f"WorkflowType = '{_CHANGE_RUN}'{prefix}"
         latest: dict[str, WorkflowExecution] = {}
         async for execution in self._client.list_workflows(query):
             latest.setdefault(execution.id, execution)  # newest first
@@ -137,6 +138,8 @@ class Queue:
         if (task := await self._waiting(change_id)) is not None:
             return task
         handle = self._client.get_workflow_handle(change_id)
+        if await self._described(change_id) is None:
+            raise _unknown(change_id)
         try:
             async for event in handle.fetch_history_events():
                 started = event.workflow_execution_started_event_attributes
@@ -203,8 +206,10 @@ class Queue:
         return True
 
     async def _described(self, change_id: str) -> WorkflowExecutionDescription | None:
+        """Return the workflow of a change; None for any other, such as an account's or another program's."""
         try:
-            return await self._client.get_workflow_handle(change_id).describe()
+            found = await self._client.get_workflow_handle(change_id).describe()
+            return found if found.workflow_type == _CHANGE_RUN else None
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.fleet.server_log import ServerLog
 from spool.decoders import decoded
 from spool.domain.loop import Runner
 from spool.errors import SpoolError, UsageError
@@ -25,6 +26,10 @@ _LOOPBACK = "127.0.0.1"
 _PORT, _UI_PORT = 7233, 8233
 _START_S = 60.0
 _POLL_S = 0.05
+_LOOK_S = 30.0
+"""Between two looks at the size of the log."""
+_STOPPED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+"""Exit codes of a server that was asked to stop."""
 
 
 class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +39,7 @@ class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
     ui: str
     database: str
     process: Runner
+    log: str = ""
 
     @property
     def alive(self) -> bool:
@@ -53,23 +59,26 @@ def snapshots_here(repository: str) -> Path:
     return user_data() / "fleet" / "snapshots" / f"{repository}.git"
 
 
-def serve(database: Path | None, started: Callable[[LocalServer], None]) -> int:
-    """Run the server until it is stopped; it listens on loopback only. Return its exit code."""
+def serve(database: Path | None, started: Callable[[LocalServer], None]) -> None:
+    """Run the server until it is stopped; it listens on loopback only. Raise if it ends otherwise."""
     found = local_server()
     if found is not None and found.alive:
         raise UsageError(f"a server is already running at {found.address}", hint=f"its pid is {found.process.pid}")
     path = (database or user_data() / "fleet" / "temporal.db").absolute()
     make_folder(path.parent)
     ports = [_free_port(_last_port(address, usual)) for address, usual in _usual(found)]
-    with _running(_command(path, *ports)) as process:
-        _await_port(process, ports[0])
+    log = ServerLog()
+    with _running(_command(path, *ports), log) as process:
+        if not _answers(process, ports[0]):
+            raise _failed("did not start", process, log)
         runner = Runner(pid=process.pid, start_time=start_time(process.pid) or "", boot_id=boot_id(), host=_host())
         address, ui = (f"{_LOOPBACK}:{port}" for port in ports)
-        server = LocalServer(address=address, ui=f"http://{ui}", database=str(path), process=runner)
+        server = LocalServer(address=address, ui=f"http://{ui}", database=str(path), process=runner, log=str(log.path))
         make_folder(_record().parent)
         replace_file(_record(), msgspec.json.encode(server))
         started(server)
-        return process.wait()
+        if _ended(process, log) not in _STOPPED:
+            raise _failed("has ended", process, log)
 
 
 def _usual(found: LocalServer | None) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -92,9 +101,12 @@ def _command(database: Path, port: int, ui_port: int) -> list[str]:
 
 
 @contextmanager
-def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the server as a child; a signal to this process ends it."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+def _running(command: list[str], log: ServerLog) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the server as a child that writes to its log; a signal to this process ends it."""
+    with os.fdopen(log.open(), "wb") as file:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True
+        )
 
     def end(*_: object) -> None:
         process.terminate()
@@ -109,13 +121,29 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
+def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the server listens; return whether it does."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), socket.create_connection((_LOOPBACK, port), timeout=1):
-            return
+            return True
         time.sleep(_POLL_S)
-    raise SpoolError("the Temporal server did not start", hint="its output is above")
+    return False
+
+
+def _ended(process: subprocess.Popen[bytes], log: ServerLog) -> int:
+    """Wait for the end of the server, and return its exit code."""
+    while True:
+        try:
+            return process.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            log.limit()
+
+
+def _failed(what: str, process: subprocess.Popen[bytes], log: ServerLog) -> SpoolError:
+    code = process.poll()
+    how = f" within {_START_S:g} s" if code is None else f" (exit code {code})"
+    return SpoolError(f"the Temporal server {what}{how}{log.end()}", hint=f"its log is {log.path}")
 
 
 def _free_port(wanted: int) -> int:

@@ -10,8 +10,9 @@ import msgspec
 from spool.app.fleet.first_snapshots import First, digest_of, write_first
 from spool.app.fleet.payloads import Task
 from spool.app.fleet.queueing import open_queue
+from spool.app.fleet.reading import Found, read_marks, with_state
 from spool.app.fleet.server import local_server, snapshots_here
-from spool.domain.fleet import HEARTBEAT_S, REFS, Mark, Stage, fleet_id, holds_secret, ref_of, repository_id
+from spool.domain.fleet import HEARTBEAT_S, REFS, Mark, Stage, fleet_id, has_ref, holds_secret, ref_of, repository_id
 from spool.domain.spec import LoopSpec
 from spool.domain.workspace import branch_of_change, workspace_in_fleet
 from spool.errors import CommandFailed, Hint, UsageError
@@ -22,6 +23,7 @@ from spool.sources.project import Project
 
 _DEFAULT_BASE = "main"
 _UNFINISHED = "it has a snapshot from which it can continue"
+_UNNAMED = "git takes no ref of this name; give the change another one"
 _UNEDITED = "it is done, and you have not edited it since"
 
 
@@ -46,6 +48,8 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not in the queue because of this; empty if it is."""
     hint: str = ""
     """What to do about it, a value of `errors.Hint`."""
+    unreadable: bool = False
+    """Whether it was refused because its snapshot cannot be read."""
 
 
 def submit(order: Order, project: Project, specs: Sequence[LoopSpec], left_out: Mapping[str, str]) -> list[Submitted]:
@@ -72,18 +76,21 @@ class _Submission:
         queue = await open_queue()
         ids = {fleet_id(remote, spec.change): spec for spec in specs}
         refused = await queue.taken(list(ids))
+        refused |= {key: _UNNAMED for key, spec in ids.items() if not has_ref(spec.change)}
         with tempfile.TemporaryDirectory(prefix="spool-submit-") as folder:
             store = Store(Path(folder) / "store.git", url)
             await store.prepare(repository.object_format)
             await store.borrow(repository.common_dir / "objects")
             there = await store.tips(f"{REFS}*")
             wanted = {key: spec for key, spec in ids.items() if key not in refused}
-            known = await self._known(store, there, wanted)
+            found = await self._known(store, there, wanted)
+            known = {fleet_id(remote, mark.change): mark for mark in found.marks.values()}
+            unread = _unreadable(remote, found)
             contents = {key: digest_of(project, spec.change) for key, spec in wanted.items()}
             refused |= await queue.opened([key for key, mark in known.items() if mark.stage is Stage.SUBMITTED])
             unfinished = {key: f"{_UNFINISHED} ({mark.stage})" for key, mark in known.items() if _is_begun(mark)}
             unedited = {key: _UNEDITED for key, mark in known.items() if _is_done(mark, contents[key])}
-            refused |= unfinished | unedited
+            refused |= unfinished | unedited | {row.id: row.refused for row in unread}
             wanted = {key: spec for key, spec in wanted.items() if key not in refused}
             firsts = await self._firsts(repository, remote, store, list(wanted.values()), contents)
             made = await write_first(store, repository, project, firsts)
@@ -93,31 +100,35 @@ class _Submission:
         started = {key: spec.change for key, spec in wanted.items() if key not in refused}
         refused |= await queue.start(task, started)
         hints = dict.fromkeys(unfinished, Hint.FLEET_RETRY) | dict.fromkeys(unedited, Hint.FLEET_DONE)
-        return [
-            Submitted(id=key, change=spec.change, refused=refused.get(key, ""), hint=hints.get(key, ""))
-            for key, spec in ids.items()
-        ] + [
-            Submitted(id=fleet_id(remote, change), change=change, refused=why, hint=Hint.FLEET_DEPENDS)
-            for change, why in left_out.items()
-        ]
+        return (
+            [
+                Submitted(id=key, change=spec.change, refused=refused.get(key, ""), hint=hints.get(key, ""))
+                for key, spec in ids.items()
+                if key not in {row.id for row in unread}
+            ]
+            + unread
+            + [
+                Submitted(id=fleet_id(remote, change), change=change, refused=why, hint=Hint.FLEET_DEPENDS)
+                for change, why in left_out.items()
+            ]
+        )
 
     async def rebuild(self) -> list[Submitted]:
         repository = await self._repository()
         remote = await self._remote(repository)
         url = await self._snapshots(remote, repository)
         queue = await open_queue()
-        found: list[Mark] = []
         with tempfile.TemporaryDirectory(prefix="spool-submit-") as folder:
             store = Store(Path(folder) / "store.git", url)
             await store.prepare(repository.object_format)
             await store.borrow(repository.common_dir / "objects")
             refs = sorted(await store.tips(f"{REFS}*"))
-            await store.fetch_all(url, refs)
-            found = [(await store.read(await store.commit_at(ref))).mark for ref in refs]
-            found = [mark for mark in found if not mark.ended or (mark.stage is Stage.DONE and not mark.delivered)]
-        submitted = []
-        for account in {mark.account for mark in found}:
-            marks = [mark for mark in found if mark.account == account]
+            read = await read_marks(store, refs)
+            open_marks = {ref: mark for ref, mark in read.marks.items() if _is_open(mark)}
+            found = await with_state(store, Found(marks=open_marks, unreadable=read.unreadable))
+        submitted = _unreadable(remote, found)
+        for account in {mark.account for mark in found.marks.values()}:
+            marks = [mark for mark in found.marks.values() if mark.account == account]
             ids = {fleet_id(mark.remote, mark.change): mark for mark in marks}
             refused = await queue.taken(list(ids))
             for code in {mark.remote for mark in marks}:
@@ -160,12 +171,10 @@ class _Submission:
         await make_bare(path, repository.object_format)
         return str(path)
 
-    async def _known(self, store: Store, there: Mapping[str, str], wanted: Mapping[str, LoopSpec]) -> dict[str, Mark]:
-        """Return the last snapshots of changes, by their ids; a fresh start asks for none."""
-        open_refs = {ref_of(spec.change): key for key, spec in wanted.items() if not spec.fresh}
-        known = [ref for ref in open_refs if ref in there]
-        await store.fetch_all(store.url, known)
-        return {open_refs[ref]: (await store.read(there[ref])).mark for ref in known}
+    async def _known(self, store: Store, there: Mapping[str, str], wanted: Mapping[str, LoopSpec]) -> Found:
+        """Return the last snapshots of changes; a fresh start asks for none."""
+        refs = [ref_of(spec.change) for spec in wanted.values() if not spec.fresh]
+        return await read_marks(store, [ref for ref in refs if ref in there])
 
     async def _firsts(
         self,
@@ -214,6 +223,24 @@ class _Submission:
         if not head:
             raise UsageError("a fleet needs a commit to start from", hint="commit something first: git commit")
         return head
+
+
+def _unreadable(remote: str, found: Found) -> list[Submitted]:
+    return [
+        Submitted(
+            id=fleet_id(remote, ref.removeprefix(REFS)),
+            change=ref.removeprefix(REFS),
+            refused=f"its snapshot cannot be read: {why}",
+            hint=Hint.FLEET_UNREADABLE,
+            unreadable=True,
+        )
+        for ref, why in found.unreadable.items()
+    ]
+
+
+def _is_open(mark: Mark) -> bool:
+    """Whether a change has not ended, or its result is not on its branch."""
+    return not mark.ended or (mark.stage is Stage.DONE and not mark.delivered)
 
 
 def _is_begun(mark: Mark) -> bool:

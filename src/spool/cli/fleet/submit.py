@@ -131,4 +131,5 @@ def _show(rows: "list[Submitted]", *, as_json: bool) -> int:
         for row in taken[:_SHOWN]:
             say(row.id)
         say(f"Submitted {counted(len(taken), 'change')}. Watch with: spool fleet list")
-    return 0 if taken or not rows else 1
+    unreadable = any(row.unreadable for row in rows)
+    return 1 if unreadable or (rows and not taken) else 0

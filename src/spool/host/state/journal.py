@@ -10,7 +10,8 @@ import msgspec
 
 from spool.decoders import Decoder, decoder_of
 from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
-from spool.domain.stream import Usage, UsageSoFar
+from spool.domain.stream import Message, Usage, UsageSoFar
+from spool.domain.text import clean, is_stretched
 from spool.host.state.files import naming, sync_folder, write_all
 from spool.host.state.records import encoded
 from spool.nofollow import open_file
@@ -48,7 +49,7 @@ class JournalWriter:
         """Append one event; readers see it immediately."""
         self._seq += 1
         stamped = msgspec.structs.replace(event, at=self._now(), seq=self._seq, run_id=self._run_id)
-        line = (b"\n" if self._torn else b"") + encoded(stamped) + b"\n"
+        line = (b"\n" if self._torn else b"") + _unstretched(stamped) + b"\n"
         self._torn = True  # until the whole line is written: a full disk may take half of it
         with naming(self._path):
             write_all(self._descriptor, line)
@@ -68,6 +69,22 @@ class JournalWriter:
                 os.fsync(self._descriptor)
         finally:
             os.close(self._descriptor)
+
+
+def _unstretched(event: Event) -> bytes:
+    """Return an event as JSON; a message that is mostly control characters without them.
+
+    No face shows them and the log keeps them, but in JSON an agent's NUL bytes would fill the disk six times as fast.
+    """
+    line = encoded(event)
+    match event:
+        case AgentEvent(event=Message() as said) | StoryEvent(event=Message() as said):
+            if is_stretched(said.text, len(line)):
+                cleaned = msgspec.structs.replace(said, text=clean(said.text))
+                return encoded(msgspec.structs.replace(event, event=cleaned))
+        case _:
+            pass
+    return line
 
 
 class JournalReader:

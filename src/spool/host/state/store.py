@@ -93,7 +93,7 @@ class StateFolder:
             return None
         except Linked as error:
             raise StateError(str(error.strerror)) from None
-        return _decoded(data, LoopState, self._state)
+        return state_in(data, self._state)
 
     def of_run(self, run_id: str) -> LoopState | None:
         """Return the state if it is this run's; None if it is another's, missing or unreadable."""
@@ -292,6 +292,11 @@ def _restore(kept: Path, lost: Path) -> None:
         else:
             with suppress(FileExistsError):  # context was added meanwhile
                 os.link(kept, lost, follow_symlinks=False)
+
+
+def state_in(data: bytes, path: Path) -> LoopState:
+    """Return the state in the content of a file; raise a StateError that names it if there is none."""
+    return _decoded(data, LoopState, path)
 
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from spool.domain.events import AgentEvent, Event, IterationStarted, StoryEvent, Warned
 from spool.domain.stream import Message, ToolResult, ToolUse, Usage, UsageSoFar
 from spool.host.state.journal import JournalReader, JournalWriter
@@ -57,3 +59,43 @@ def test_a_reader_without_text_follows_a_journal_that_grows_in_any_pieces(tmp_pa
             seen += [type(getattr(event, "event", event)).__name__ for event in reader.read()]
         reader.close()
         assert seen == ["IterationStarted", "ToolUse", "UsageSoFar", "Warned"]
+
+
+def emitted(path: Path, text: str) -> tuple[int, str]:
+    """Return the bytes that a message takes in a journal, and its text there."""
+    writer = JournalWriter(path, run_id="r", now=lambda: datetime.now(UTC))
+    writer.emit(AgentEvent(iteration=1, event=Message(text=text, partial=True)))
+    writer.close()
+    reader = JournalReader(path)
+    (event,) = reader.read()
+    reader.close()
+    assert isinstance(event, AgentEvent)
+    assert isinstance(event.event, Message)
+    assert event.event.partial
+    return path.stat().st_size, event.event.text
+
+
+STRETCHED = {
+    "NUL": ("\0", ""),
+    "bell": ("\x07", ""),
+    "escape": ("\x1b", ""),
+    "escape and bell": ("\x1b\x07", ""),
+    "colours": ("\x1b[m", ""),
+    "UTF-16": ("a\0b\0", "ab"),
+    "among characters of three bytes": ("完\0\0", "完"),
+}
+
+
+@pytest.mark.parametrize(("unit", "kept"), STRETCHED.values(), ids=STRETCHED)
+def test_control_characters_do_not_stretch_the_journal(tmp_path: Path, unit: str, kept: str) -> None:
+    text = unit * 20_000
+    size, read = emitted(tmp_path / "journal.jsonl", text)
+    assert size < 2 * len(text.encode()) + 1_000
+    assert read == kept * 20_000
+
+
+@pytest.mark.parametrize(
+    "text", ["完了\n" * 9_000, '"\\\n\t' * 9_000, "\x1b[1mbold words\x1b[0m\n" * 9_000, "\0" * 100]
+)
+def test_other_text_is_in_the_journal_as_it_was_said(tmp_path: Path, text: str) -> None:
+    assert emitted(tmp_path / "journal.jsonl", text)[1] == text

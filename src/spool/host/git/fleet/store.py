@@ -101,18 +101,20 @@ class Store:
             if head.protocol > PROTOCOL:
                 raise StateError("the snapshot was written by a newer Spool", hint="upgrade Spool on this host")
             return Snapshot(commit=commit, tree_commit=parents.split()[0], mark=decoded(message, Mark))
-        except (msgspec.MsgspecError, IndexError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, IndexError):
             raise StateError(f"{commit[:12]} is not a snapshot of this version of Spool") from None
 
-    async def files(self, commit: str) -> dict[str, bytes]:
-        """Return Spool's files in a snapshot, by name."""
-        listed = await self._checked("ls-tree", "-r", "-z", "--full-tree", commit)
+    async def files(self, commit: str, *, only: Sequence[str] = ()) -> dict[str, bytes]:
+        """Return Spool's files in a snapshot, by name; all of them, or some."""
+        listed = await self._checked("ls-tree", "-r", "-z", "--full-tree", commit, "--", *only)
         rows = [row.partition("\t") for row in listed.text.split("\0") if row]
         oids = [about.split()[2] for about, _, _ in rows]
         batch = await self._checked("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
         found, rest = {}, batch.output
         for _, _, name in rows:
             head, _, rest = rest.partition(b"\n")
+            if head.endswith(b" missing"):
+                raise StateError(f"{name} is missing in snapshot {commit[:12]}")
             size = int(head.split()[2])
             found[name], rest = rest[:size], rest[size + 1 :]
         return found

@@ -1,0 +1,102 @@
+"""What the embedded server says is in its log, not on the terminal of `spool fleet up`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spool.app.fleet import server, server_log
+from spool.errors import SpoolError
+from tests.fleet.support import environment
+
+TALKATIVE = """
+import socket, sys
+print("error: busy", file=sys.stderr, flush=True)
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
+    listening.accept()
+print("error: \\x1b[31mstill busy", file=sys.stderr, flush=True)
+"""
+BROKEN = """
+import sys
+for number in range(40):
+    print(f"line {number}", file=sys.stderr)
+print("\\x1b[31merror: no such table", file=sys.stderr)
+sys.exit(3)
+"""
+
+
+def play(source: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[server.LocalServer]:
+    """Run a program in the place of the server; return what was said of it."""
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(server, "_command", lambda _, port, __: [sys.executable, "-c", source, str(port)])
+    found: list[server.LocalServer] = []
+    server.serve(None, found.append)
+    return found
+
+
+def test_errors_of_the_server_are_in_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        (about,) = play(TALKATIVE, monkeypatch, tmp_path)
+        assert Path(about.log).read_text() == "error: busy\nerror: \x1b[31mstill busy\n"
+    assert Path(f"{about.log}.1").exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_that_does_not_start_is_an_error_with_its_last_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SpoolError) as caught:
+        play(BROKEN, monkeypatch, tmp_path)
+    first, *lines = str(caught.value).split("\n")
+    assert first == "the Temporal server did not start (exit code 3)"
+    assert lines == [*(f"    line {number}" for number in range(31, 40)), "    error: no such table"]
+    assert caught.value.hint == f"its log is {tmp_path}/.local/state/spool/fleet/server.log"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_log, "_MOST_BYTES", 4)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    log = server_log.ServerLog()
+    descriptor = log.open()
+    for data in (b"long", b"er", b"kept"):
+        os.write(descriptor, data)
+        log.limit()
+    os.close(descriptor)
+    assert log.path.read_bytes() == b"kept"
+
+
+def up(home: Path, *words: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "spool", "fleet", "up", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, env=environment(home), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_up_names_its_log_and_ends_in_silence(tmp_path: Path) -> None:
+    running = up(tmp_path, "--json")
+    assert running.stdout is not None
+    about = json.loads(running.stdout.readline())
+    assert about["log"] == f"{tmp_path}/.local/state/spool/fleet/server.log"
+    assert Path(about["log"]).stat().st_mode & 0o777 == 0o600
+    running.send_signal(signal.SIGTERM)
+    assert running.communicate(timeout=60)[1] == ""
+    assert running.returncode == 0
+
+
+def test_up_says_why_the_real_server_does_not_start(tmp_path: Path) -> None:
+    database = tmp_path / "temporal.db"
+    database.write_text("not a database " * 1_000)
+    said = up(tmp_path, "--db", str(database))
+    out, err = said.communicate(timeout=120)
+    assert (said.returncode, out) == (1, "")
+    assert err.startswith("spool: the Temporal server did not start (exit code ")
+    assert "file is not a database" in err
+    assert err.endswith(f"  its log is {tmp_path}/.local/state/spool/fleet/server.log\n")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
-from tests.support import Scratch, Steps
+from tests.support import Scratch, Steps, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
 USED: dict[str, Any] = {"usage": {"tokens_in": 100, "tokens_out": 20, "cost_usd": 0.4}}

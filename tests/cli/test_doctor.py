@@ -4,11 +4,9 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from typing import Any
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, Scratch, wait_for
 from tests.tui.terminal import terminal
 
 
@@ -18,13 +16,6 @@ def findings(scratch: Scratch, *words: str, **kwargs: Any) -> dict[str, list[dic
     for one in json.loads(done.stdout)["findings"]:
         found.setdefault(one["area"], []).append(one)
     return found
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_agents_say_whether_they_are_signed_in(scratch: Scratch) -> None:

@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
 TWO = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
@@ -140,5 +139,5 @@ def test_a_kill_from_outside_is_still_a_signal(scratch: Scratch) -> None:
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=120)
+    process.wait(timeout=PATIENCE_S)
     assert scratch.load_state()["reason"] == "stopped by SIGTERM"

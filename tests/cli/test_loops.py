@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 60}]
 COMPLETE: dict[str, Any] = {"promise": "COMPLETE"}
@@ -59,7 +58,7 @@ def test_ps_lists_a_loop_while_it_runs_and_with_all_afterwards(loops: Scratch) -
     assert (row["status"], row["run_iteration"], row["max_iterations"]) == ("running", 1, 7)
     assert "1/7" in loops.spool("ps").stdout
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=120)
+    process.wait(timeout=PATIENCE_S)
     assert ps(loops) == []
     (row,) = ps(loops, "--all")
     assert (row["status"], row["reason"]) == ("stopped", "stopped by SIGTERM")
@@ -123,7 +122,8 @@ def test_a_detached_loop_reads_its_prompt_from_standard_input(loops: Scratch) ->
     loops.script([COMPLETE])
     done = subprocess.run(
         loops.argv("ralph", "--prompt-file", "-", "-c", CHANGE, "--harness", "scripted", "--detach"),
-        cwd=loops.root, env=loops.env, input="Do it well", capture_output=True, text=True, timeout=60, check=False,
+        cwd=loops.root, env=loops.env, input="Do it well", capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     wait_for(lambda: not ps(loops))
@@ -161,7 +161,7 @@ def test_leaving_attach_leaves_the_loop(loops: Scratch) -> None:
     assert watching.stdout is not None
     watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    _, said = watching.communicate(timeout=120)
+    _, said = watching.communicate(timeout=PATIENCE_S)
     assert b"is still running" in said
     assert len(ps(loops)) == 1
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
 from tests.cli.test_run import COMPLETE, TASKS, TICK, stopped_in_story_one, types
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 from tests.worktrees import fleet_of
 
 REFUSES = "#!/bin/sh\necho 'lint: main.py:1 is too long' >&2\nexit 1\n"
@@ -90,7 +89,7 @@ def test_ralph_continues_with_its_own_work_and_refuses_a_persons(scratch: Scratc
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=120)
+    process.wait(timeout=PATIENCE_S)
     (scratch.root / "mine.txt").write_text("mine\n")
     refused = scratch.spool(*words)
     assert (refused.returncode, "half.txt, mine.txt" in refused.stderr) == (2, True)

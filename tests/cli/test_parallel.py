@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import Scratch, make_scratch
+from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
 from tests.tui.terminal import terminal
-from tests.worktrees import is_gone, wait_for
+from tests.worktrees import is_gone
 
 AGENT = """
 import json, os, pathlib, re, subprocess, sys, time
@@ -213,7 +213,7 @@ def test_ctrl_c_stops_all_and_the_same_command_continues(batch: Batch) -> None:
     process = batch.start("a", "b", "c", "--parallel", "2", start_new_session=True)
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE_S) == 130
     assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}
     assert not batch.started("c")
     batch.plan()
@@ -233,7 +233,7 @@ def test_a_second_ctrl_c_forces(batch: Batch) -> None:
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE_S) == 130
     wait_for(lambda: all(is_gone(batch.state(one)["runner"]["pid"]) for one in "ab"))
 
 
@@ -249,7 +249,7 @@ def test_the_runners_outlive_the_command_and_the_same_command_watches_them(batch
     assert again.stdout is not None
     wait_for(lambda: b"iteration 1" in os.read(again.stdout.fileno(), 1 << 16))  # type: ignore[union-attr]
     (batch.scratch.home / "go").touch()
-    assert again.wait(60) == 0
+    assert again.wait(PATIENCE_S) == 0
     assert batch.order() == ["start a", "end a", "start b", "end b"]
 
 
@@ -267,7 +267,7 @@ def test_two_equal_commands_at_once_share_the_loops(batch: Batch, kind: str) -> 
             assert read, seen
             seen += read
     (batch.scratch.home / "go").touch()
-    said = [one.communicate(timeout=60)[0].decode() for one in both]
+    said = [one.communicate(timeout=PATIENCE_S)[0].decode() for one in both]
     assert [one.returncode for one in both] == [0, 0], said
     assert sorted(batch.order()) == ["end a", "end b", "start a", "start b"]
 
@@ -290,7 +290,7 @@ def test_a_run_that_another_command_started_first_is_watched(batch: Batch) -> No
         assert read, seen
         seen += read
     (batch.scratch.home / "go").touch()
-    assert (second.wait(60), first.wait(60)) == (0, 0)
+    assert (second.wait(PATIENCE_S), first.wait(PATIENCE_S)) == (0, 0)
     assert batch.order() == ["start a", "end a"]
 
 
@@ -299,7 +299,7 @@ def test_a_reader_that_goes_away_holds_up_nothing(batch: Batch) -> None:
     process = batch.start("a", "b", "--json", stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    process.wait(60)
+    process.wait(PATIENCE_S)
     assert {"a.txt"} <= batch.files("a")
     assert {"b.txt"} <= batch.files("b")
 
@@ -408,6 +408,6 @@ def test_a_program_stops_all_by_standard_input(batch: Batch) -> None:
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.stdin.write(b'{"type":"stop"}\n')
     process.stdin.flush()
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE_S) == 130
     process.stdin.close()
     assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import Scratch
-from tests.web.support import serving, wait_for
+from tests.support import Scratch, wait_for
+from tests.web.support import serving
 
 pytest.importorskip("starlette")
 PASSWORD = "correct horse battery"

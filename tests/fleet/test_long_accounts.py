@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from tests.fleet.support import Fleet, Server, environment, free_port, until
+from tests.fleet.support import Fleet, Server, environment, free_port
 from tests.fleet.test_accounts import Census
+from tests.support import wait_for
 
 CAP = 2
 EVENTS = 25
@@ -50,7 +51,7 @@ def short(tmp_path: Path) -> Iterator[Fleet]:
             return False
         return True
 
-    until(lambda: asyncio.run(answers()), "the server")
+    wait_for(lambda: asyncio.run(answers()), "the server")
     made = Fleet(tmp_path, server, "long_accounts")
     yield made
     made.close()

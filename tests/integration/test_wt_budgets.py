@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import Scratch, Steps
-from tests.worktrees import Fleet, Worktree, fleet_of, wait_for
+from tests.support import Scratch, Steps, wait_for
+from tests.worktrees import Fleet, Worktree, fleet_of
 
 ENDLESS: Steps = [
     {"say": "Working"},

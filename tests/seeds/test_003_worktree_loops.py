@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Scratch
+from tests.support import Scratch, wait_for
 from tests.worktrees import (
     SCREEN,
     WORKING,
@@ -22,7 +22,6 @@ from tests.worktrees import (
     fleet_of,
     is_gone,
     missing_programs,
-    wait_for,
 )
 
 MISSING = missing_programs("Xvfb", "xterm", "openbox", "xdotool", "xprop")

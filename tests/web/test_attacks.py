@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import CHANGE, Scratch, make_scratch
-from tests.web.support import Server, events_of, log_of, serving, wait_for
+from tests.support import CHANGE, Scratch, make_scratch, wait_for
+from tests.web.support import Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 pytestmark = pytest.mark.xdist_group("web-attacks")  # its machine is made once

@@ -17,10 +17,10 @@ from spool.domain.stream import Message, ToolResult
 from spool.domain.verdict import Status
 from spool.host.state.journal import JournalWriter
 from tests.night import run_night, set_up_night
-from tests.support import Scratch, make_scratch
+from tests.support import Scratch, make_scratch, wait_for
 from tests.tui.scene import Clock, finished, half_way, said, stuck
 from tests.web.fleet import add_loop
-from tests.web.support import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving, wait_for
+from tests.web.support import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving
 
 pytest.importorskip("starlette")
 playwright = pytest.importorskip("playwright.sync_api")

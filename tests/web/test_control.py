@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support import CHANGE, Scratch, make_scratch
-from tests.web.support import Server, serving, wait_for
+from tests.support import CHANGE, Scratch, make_scratch, wait_for
+from tests.web.support import Server, serving
 
 pytest.importorskip("starlette")
 

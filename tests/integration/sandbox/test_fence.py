@@ -19,7 +19,7 @@ from spool.domain.invocation import Traits
 from spool.host.sandbox.fence import Enclosure, Ground
 from spool.host.sandbox.git_fence import GitFence
 from tests.fenced import needs_a_sandbox
-from tests.worktrees import wait_for
+from tests.support import PATIENCE_S, wait_for
 
 pytestmark = needs_a_sandbox
 SECRET = "a-private-key"
@@ -65,7 +65,9 @@ class Yard:
     def run(self, script: str, fence: Fence = OPEN, **how: Any) -> subprocess.CompletedProcess[str]:
         """Run a shell script inside the fence, in the clone."""
         argv, env = self.enclosure(fence).enclose(["sh", "-c", script], {}, directory=self.clone, **how)
-        return subprocess.run(argv, env=env, cwd=self.clone, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            argv, env=env, cwd=self.clone, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
 
 
 @pytest.fixture

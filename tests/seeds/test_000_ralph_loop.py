@@ -179,7 +179,7 @@ def on_a_terminal(scratch: Scratch, words: list[str], answers: list[tuple[bytes,
         scratch.argv(*words), cwd=scratch.root, env=scratch.env, stdin=secondary, stdout=secondary, stderr=secondary
     )
     os.close(secondary)
-    screen, pending, deadline = b"", list(answers), time.monotonic() + 60
+    screen, pending, deadline = b"", list(answers), time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if not select.select([primary], [], [], 0.1)[0]:
             if process.poll() is not None:

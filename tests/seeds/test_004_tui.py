@@ -67,10 +67,10 @@ async def test_tui_subscription(scratch: Scratch, monkeypatch: pytest.MonkeyPatc
     async with opened(app) as pilot:
         await start_loop(pilot)
         await until(pilot, lambda: "This takes long." in text_of(app) and "► 2 Tests" in text_of(app))
-        assert "I begin with the loop." not in text_of(app)
+        await until(pilot, lambda: "I begin with the loop." not in text_of(app))
         await pilot.press("left")
         await until(pilot, lambda: "I begin with the loop." in text_of(app) and "✓ 1 Loop" in text_of(app))
-        assert "This takes long." not in text_of(app)
+        await until(pilot, lambda: "This takes long." not in text_of(app))
         await pilot.press("right")
         await until(pilot, lambda: "This takes long." in text_of(app))
         await pilot.press("q")

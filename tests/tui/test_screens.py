@@ -202,8 +202,9 @@ async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
     async with watching(scene, size=(100, 20)) as (pilot, app, _):
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
         view = app.screen.query_one("#agent-text", PagedView)
-        await pilot.press("up", "up", "up")
-        await until(pilot, lambda: not view.following)
+        await until(pilot, lambda: view.scroll_offset.y == view.max_scroll_y > 3)
+        await press(pilot, "up", "up", "up", then=lambda: view.scroll_offset.y == view.max_scroll_y - 3)
+        assert not view.following
         place = view.scroll_offset
         scene.write(*said("2", 3, *[Message(text=f"more {number}") for number in range(50)]))
         await until(pilot, lambda: view._source.version > 50)
@@ -340,7 +341,11 @@ async def test_no_size_is_too_small_or_too_large(scene: Scene, size: tuple[int, 
     scene.write(*half_way())
     app, client = quiet(scene)
     async with opened(app, size) as pilot:
-        await pilot.press("enter", "tab", "tab", "tab", "tab", "escape", "escape")
+        changes = app.screen.query_one(ChangeList)
+        await until(pilot, lambda: changes.has_focus and changes.row is not None)
+        await press(pilot, "enter", then=lambda: isinstance(app.screen, PreviewScreen))
+        await pilot.press("tab", "tab", "tab", "tab")
+        await press(pilot, "escape", "escape", then=lambda: isinstance(app.screen, SelectionScreen))
         await app.push_screen(LoopScreen(client, scene.running))
         loop = app.screen
         await press(pilot, "tab", "tab", "left", "tab", "s", then=lambda: isinstance(app.screen, ResultScreen))

@@ -5,12 +5,11 @@ import re
 import shutil
 import signal
 import sys
-import time
 
 import pytest
 
 from tests.seeds.test_004_tui import ENDLESS, FIRST, SECOND, stubborn
-from tests.support import CHANGE, PATIENCE_S, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 from tests.tui.support import alive, run_state, two_stories
 from tests.tui.terminal import Terminal, terminal
 
@@ -160,10 +159,7 @@ def test_a_terminal_that_goes_away_takes_the_screen_with_it(scratch: Scratch) ->
         at.until_shown("line 1")
         screen, runner = at.screen_pid(), run_state(scratch)["runner"]["pid"]
         at.tmux("kill-session", "-t", "spool")
-        give_up_at = time.monotonic() + 30
-        while alive(screen):
-            assert time.monotonic() < give_up_at, "the screen outlives its terminal"
-            time.sleep(0.05)
+        wait_for(lambda: not alive(screen), "the end of the screen without a terminal")
         assert alive(runner)
     os.kill(runner, signal.SIGTERM)
 
@@ -172,6 +168,7 @@ def test_ctrl_z_gives_the_terminal_back_until_fg(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     with terminal(scratch) as at:
         at.type("bash", "--norc", "-i")  # a shell with jobs
+        at.until(lambda: sum(line.startswith("$") for line in at.text().splitlines()) == 2, "its prompt")
         at.spool("tui", "--harness", "scripted")
         at.until_shown("Spool · changes", CHANGE)
         at.keys("C-z")

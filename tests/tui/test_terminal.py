@@ -168,7 +168,9 @@ def test_ctrl_z_gives_the_terminal_back_until_fg(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     with terminal(scratch) as at:
         at.type("bash", "--norc", "-i")  # a shell with jobs
-        at.until(lambda: sum(line.startswith("$") for line in at.text().splitlines()) == 2, "its prompt")
+        at.until(
+            lambda: at.flag("pane_current_command") == "bash" and at.text().rstrip()[-1:] in ("$", "#"), "its prompt"
+        )
         at.spool("tui", "--harness", "scripted")
         at.until_shown("Spool · changes", CHANGE)
         at.keys("C-z")

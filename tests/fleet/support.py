@@ -25,7 +25,8 @@ from tests.support import PATIENCE_S, wait_for
 
 AGENT = Path(__file__).with_name("agent.py")
 PROJECT = Path(__file__).parents[2]
-HEARTBEAT_S = 5
+HEARTBEAT_S = 15
+"""After which a host counts as dead; those of a test share two processors with the rest, and must not seem so."""
 
 
 def free_port() -> int:
@@ -268,6 +269,11 @@ class Fleet:
         self.hosts.append(made)
         return made
 
+    def swept(self, host: WorkerHost) -> None:
+        """Wait until nothing of a run is left on a host; its worker removes a clone after the change has ended."""
+        runs = host.home / ".local/share/spool/fleet/runs"
+        wait_for(lambda: not list(runs.glob("*")), lambda: f"{host.name} to remove {list(runs.glob('*'))}")
+
     def agents(self, change: str = "", what: str = "start") -> list[dict[str, Any]]:
         found = read_lines(self.notes / "agents.jsonl")
         return [one for one in found if one["what"] == what and change in ("", one["change"])]
@@ -366,9 +372,10 @@ def git(*words: str, cwd: Path) -> str:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file that another process writes; the last one may be written only in part."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def running_server(base: Path) -> Iterator[Server]:

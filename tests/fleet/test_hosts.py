@@ -102,7 +102,7 @@ def test_a_killed_worker_takes_its_runner_and_its_agent_along(fleet: Fleet) -> N
     fleet.host("a", apart=False)
     fleet.ends(CHANGE)
     fleet.is_exact(CHANGE)
-    assert not list((host.home / ".local/share/spool/fleet/runs").glob("*"))
+    fleet.swept(host)
 
 
 def test_a_host_that_shuts_down_hands_its_change_over_at_once(fleet: Fleet) -> None:

@@ -29,6 +29,11 @@ class ShortServer(Server):
         words += ["--dynamic-config-value", f"limit.historyCount.suggestContinueAsNew={EVENTS}"]
         self._at = (port, subprocess.Popen(words, env=environment(self.home), stdout=subprocess.DEVNULL))
 
+    def start_anew_if_ended(self) -> None:
+        """Take another port if somebody else took this one between the trial and the start."""
+        if self._at[1].poll() is not None:
+            self.start()
+
     @property
     def port(self) -> int:
         return self._at[0]
@@ -45,6 +50,7 @@ def short(tmp_path: Path) -> Iterator[Fleet]:
     server.start()
 
     async def answers() -> bool:
+        server.start_anew_if_ended()
         try:
             await Client.connect(f"127.0.0.1:{server.port}")
         except RuntimeError:

@@ -113,12 +113,12 @@ def test_a_crash_before_a_jump_back_gives_no_negative_duration(scratch: Scratch)
 def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_when_it_comes_back(
     scratch: Scratch,
 ) -> None:
-    fake_agent(scratch, "tell('ready')\nwait_for('go')\nsay(PROMISE)")
-    with running(scratch, "Work", "--idle-timeout", "5", "--iteration-timeout", "5") as runner:
+    shell_agent(scratch, f"touch ~/ready; while ! test -e ~/go; do sleep 0.01; done; echo '{PROMISE}'")
+    with running(scratch, "Work", "--idle-timeout", "10", "--iteration-timeout", "10") as runner:
         told(scratch, "ready")
         end(runner.pid, signal.SIGSTOP)
         wait_for(lambda: process_state(runner.pid) == "T", "the runner to stop")
-        time.sleep(6)  # longer than both timeouts: the sleep is the experiment
+        time.sleep(11)  # longer than both timeouts: the sleep is the experiment
         end(runner.pid, signal.SIGCONT)
         release(scratch, "go")
         assert runner.wait(PATIENCE_S) == 0

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -119,7 +120,8 @@ class Scratch:
         return [json.loads(line) for line in (self.state / "history.jsonl").read_text().splitlines() if line]
 
     def journal(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines() if line]
+        lines = (self.state / "journal.jsonl").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be written only in part
 
     def load_state(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.state / "state.json").read_text())
@@ -169,6 +171,11 @@ def wait_for(
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 0.05)  # many a look is a process of its own, and what is awaited needs the CPU too
     return found
+
+
+def midday() -> str:
+    """Return a time zone in which it is about noon, for a test that must not see a day end."""
+    return f"NOON{datetime.now(UTC).hour - 12:+d}"
 
 
 def source_of(condition: Callable[[], object]) -> str:

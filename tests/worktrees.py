@@ -16,7 +16,7 @@ from typing import Any
 from tests.support import PATIENCE_S, Scratch, wait_for
 
 TASKS = "## 1. Login\n\n- [ ] 1.1 Write the form\n- [ ] 1.2 Test the form\n"
-WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 120}]
+WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 600}]
 SCREEN = "1280x800"
 
 

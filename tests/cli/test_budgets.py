@@ -13,7 +13,7 @@ from tests.support import Scratch, Steps, midday, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
 USED: dict[str, Any] = {"usage": {"tokens_in": 100, "tokens_out": 20, "cost_usd": 0.4}}
-ENDLESS: Steps = [{"say": "Working"}, {"write": "half.txt", "text": "half"}, USED, {"sleep": 120}]
+ENDLESS: Steps = [{"say": "Working"}, {"write": "half.txt", "text": "half"}, USED, {"sleep": 600}]
 SCRIPTED = ("Go", "--harness", "scripted")
 
 
@@ -103,7 +103,7 @@ def test_the_time_of_a_run_includes_its_waits_and_starts_over(scratch: Scratch) 
 
 
 def test_an_agent_is_ended_when_the_time_is_up(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 120}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.run("--max-duration", "2s").returncode == 4
 
 
@@ -112,7 +112,7 @@ def test_the_budget_of_a_day_counts_over_all_loops(scratch: Scratch) -> None:
     scratch.script([USED, COMPLETE])
     own_settings(scratch, "max_cost_per_day = 0.7")
     assert scratch.ralph(*SCRIPTED).returncode == 0
-    scratch.script([USED, {"sleep": 120}])
+    scratch.script([USED, {"sleep": 600}])
     own_settings(scratch, "max_cost_per_day = 0.7")
     stuck = scratch.run()
     assert (stuck.returncode, "stuck: today's budget of $0.70 is used up" in stuck.stdout) == (4, True)

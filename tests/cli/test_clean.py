@@ -95,7 +95,7 @@ def test_everything_removes_every_trace_but_what_a_person_wrote(used: Scratch) -
 
 
 def test_a_running_loop_is_left_alone(used: Scratch) -> None:
-    used.script([{"sleep": 60}])
+    used.script([{"sleep": 600}])
     assert used.spool("run", CHANGE, "--harness", "scripted", "--detach").returncode == 0
     try:
         assert "a loop is running here" in used.spool("clean", "--everything", "--yes").stderr

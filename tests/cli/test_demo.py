@@ -124,7 +124,7 @@ def test_on_a_terminal_the_demo_can_be_picked(empty: Scratch) -> None:
 
 def test_a_running_loop_on_a_plan_is_something_to_show(empty: Scratch) -> None:
     (empty.root / "PLAN.md").write_text("- [ ] write it\n")
-    empty.script([{"sleep": 60}])
+    empty.script([{"sleep": 600}])
     started = empty.spool("run", "PLAN.md", "--harness", "scripted", "--detach")
     assert started.returncode == 0, started.stderr
     try:

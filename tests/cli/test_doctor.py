@@ -35,7 +35,7 @@ def test_without_an_agent_there_is_a_problem(scratch: Scratch) -> None:
 
 
 def test_a_run_that_was_killed_leaves_locks_and_a_run_without_an_end(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("run", CHANGE, "--harness", "scripted")
     log = scratch.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

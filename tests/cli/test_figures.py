@@ -40,7 +40,7 @@ def test_no_work_is_said_to_be_kept_where_there_is_none(stories: Scratch) -> Non
 
 
 def test_an_interrupted_iteration_lasts_until_its_last_sign_of_life(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
@@ -134,7 +134,7 @@ def test_a_script_that_is_not_there_is_noticed_before_anything_starts(scratch: S
 
 
 def test_a_kill_from_outside_is_still_a_signal(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

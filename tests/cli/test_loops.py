@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
-WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 60}]
+WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 600}]
 COMPLETE: dict[str, Any] = {"promise": "COMPLETE"}
 
 

@@ -83,7 +83,7 @@ def test_a_stopped_run_that_commits_continues_with_its_own_work(stories: Scratch
 
 
 def test_ralph_continues_with_its_own_work_and_refuses_a_persons(scratch: Scratch) -> None:
-    scratch.script([{"write": "half.txt"}, {"say": "Working"}, {"sleep": 60}], [COMPLETE])
+    scratch.script([{"write": "half.txt"}, {"say": "Working"}, {"sleep": 600}], [COMPLETE])
     words = ["ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--auto-commit"]
     process = scratch.start(*words)
     log = scratch.state / "logs" / "0001.out"
@@ -177,7 +177,7 @@ def test_a_commit_without_an_identity_fails_but_is_not_the_agents_to_mend(scratc
 
 
 def test_a_stop_says_who_asked_for_it(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.ralph("Go", "--harness", "scripted", "--detach").returncode == 0
     log = Path(scratch.state / "logs" / "0001.out")
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

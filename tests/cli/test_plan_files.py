@@ -204,7 +204,7 @@ def test_a_plan_that_says_nothing_new_is_no_work(empty: Scratch) -> None:
 
 def test_a_loop_on_a_plan_is_found_watched_stopped_and_continued(empty: Scratch) -> None:
     plan(empty, BOXED, "docs/plan.md")
-    empty.script([{"say": "Working"}, {"sleep": 60}])
+    empty.script([{"say": "Working"}, {"sleep": 600}])
     started = empty.spool("run", "docs/plan.md", "--harness", "scripted", "--detach")
     assert started.returncode == 0, started.stderr
     log = empty.root / ".spool/.state/run/docs_-plan.md/logs/0001.out"
@@ -225,7 +225,7 @@ def test_a_loop_on_a_plan_is_found_watched_stopped_and_continued(empty: Scratch)
 
 def test_ctrl_c_says_how_to_continue(empty: Scratch) -> None:
     plan(empty, BOXED)
-    empty.script([{"say": "Working"}, {"sleep": 60}])
+    empty.script([{"say": "Working"}, {"sleep": 600}])
     with (empty.home / "err").open("wb") as err:
         process = empty.start("run", "PLAN.md", "--harness", "scripted", stderr=err)
         log = empty.root / ".spool/.state/run/PLAN.md/logs/0001.out"

@@ -56,7 +56,7 @@ def test_fresh_puts_the_old_history_aside(scratch: Scratch) -> None:
 
 
 def test_ctrl_c_stops_gracefully_and_the_same_command_goes_on(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}], [COMPLETE])
+    scratch.script([{"say": "Working"}, {"sleep": 600}], [COMPLETE])
     process = scratch.start(
         "ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--fresh", stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -77,7 +77,7 @@ def output(scratch: Scratch) -> bytes:
 
 
 def test_status_of_a_running_loop(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert "no loop has run yet" in scratch.ralph("--status").stdout
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--max-iterations", "7")
     wait_for(lambda: (scratch.state / "logs" / "0001.out").exists() and b"Working" in output(scratch))
@@ -93,7 +93,7 @@ def test_status_of_a_running_loop(scratch: Scratch) -> None:
 
 
 def test_a_second_loop_on_the_change_is_refused_and_names_the_first(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     wait_for(lambda: (scratch.state / "logs" / "0001.out").exists())
     done = scratch.ralph("Go", "--harness", "scripted")

@@ -45,7 +45,7 @@ def test_commit_stories_makes_one_commit_for_each(stories: Scratch) -> None:
 
 
 def stopped_in_story_one(stories: Scratch) -> None:
-    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 600}])
     process = stories.start("run", CHANGE, "--harness", "scripted")
     log = stories.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
@@ -91,7 +91,7 @@ def test_on_resume_keep_goes_on_from_the_tree_as_it_is(stories: Scratch) -> None
 
 
 def test_after_kill_9_the_same_command_goes_on_with_the_story(stories: Scratch) -> None:
-    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 600}])
     process = stories.start("run", CHANGE, "--harness", "scripted")
     log = stories.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

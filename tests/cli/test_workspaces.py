@@ -271,7 +271,7 @@ def test_a_copy_of_an_ignored_file_is_no_reason_to_ask(scratch: Scratch) -> None
 
 @KINDS
 def test_a_workspace_in_which_a_loop_runs_is_not_removed(scratch: Scratch, kind: str) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 120}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.run("--in", kind, "--detach").returncode == 0
     try:
         done = scratch.spool("workspace", "remove", CHANGE, "--yes")

@@ -11,7 +11,7 @@ ENDLESS: Steps = [
     {"say": "Working"},
     {"write": "a.txt"},
     {"usage": {"tokens_in": 100, "cost_usd": 0.3}},
-    {"sleep": 120},
+    {"sleep": 600},
 ]
 
 

@@ -247,7 +247,8 @@ def test_view_log_after_completion(tree: Worktree, terminal: str, request: pytes
         [{"say": "Iteration two speaks"}, {"write": "form.py", "text": "x"}],
         [{"say": "Iteration three speaks"}, TICK],
     )
-    tree.run("--close", terminal=terminal)
+    state = tree.run("--close", terminal=terminal)
+    wait_for(lambda: is_gone(state["runner"]["pid"]), "the last lines of the log")
     log = tree.fleet.wt("logs", "add-auth").stdout
     assert log == tree.log.read_text()
     words = [

@@ -19,7 +19,7 @@ pytest.importorskip("starlette")
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Scratch]:
     scratch = make_scratch(tmp_path)
-    scratch.script([{"say": "Working"}, {"sleep": 300}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.run("--detach").returncode == 0
     journal = scratch.run_state / "journal.jsonl"
     wait_for(lambda: journal.exists() and b"Working" in journal.read_bytes())

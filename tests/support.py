@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pytest
+
+_Found = TypeVar("_Found")
 Steps = list[dict[str, Any]]
 """What the scripted agent does in one iteration."""
 PATIENCE_S = 300
-"""How long a command may take before it counts as hung; at a load of 48 a minute was not enough for `spool demo`."""
+"""How long anything may take before it counts as hung; at a load of 48 a minute was not enough for `spool demo`."""
 CHANGE = "002-01_add-ralph-loop"
 PROPOSAL = "# Add the ralph loop\n\nA loop that runs an agent until the work is done.\n"
 TASKS = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n- [ ] 1.2 Test the loop\n"
@@ -105,7 +112,7 @@ class Scratch:
 
     def git(self, *words: str) -> str:
         done = subprocess.run(
-            ["git", *words], cwd=self.root, env=self.env, capture_output=True, text=True, check=True, timeout=60
+            ["git", *words], cwd=self.root, env=self.env, capture_output=True, text=True, check=True, timeout=PATIENCE_S
         )
         return done.stdout
 
@@ -113,7 +120,8 @@ class Scratch:
         return [json.loads(line) for line in (self.state / "history.jsonl").read_text().splitlines() if line]
 
     def journal(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines() if line]
+        lines = (self.state / "journal.jsonl").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be written only in part
 
     def load_state(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.state / "state.json").read_text())
@@ -150,3 +158,26 @@ def make_scratch(base: Path, *, git: bool = True) -> Scratch:
         scratch.git("add", "--all")
         scratch.git("commit", "--quiet", "--message", "start")
     return scratch
+
+
+def wait_for(
+    condition: Callable[[], _Found], what: str | Callable[[], str] = "", patience_s: float = PATIENCE_S
+) -> _Found:
+    """Wait until a condition holds, and return what it found; a failure names what was awaited."""
+    give_up_at, pause_s = time.monotonic() + patience_s, 0.005
+    while not (found := condition()):
+        if time.monotonic() > give_up_at:
+            pytest.fail(f"waited {patience_s:g} s for {(what() if callable(what) else what) or source_of(condition)}")
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)  # many a look is a process of its own, and what is awaited needs the CPU too
+    return found
+
+
+def midday() -> str:
+    """Return a time zone in which it is about noon, for a test that must not see a day end."""
+    return f"NOON{datetime.now(UTC).hour - 12:+d}"
+
+
+def source_of(condition: Callable[[], object]) -> str:
+    """Return a condition as it is written in the test."""
+    return inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)

@@ -7,17 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 TASKS = "## 1. Login\n\n- [ ] 1.1 Write the form\n- [ ] 1.2 Test the form\n"
-WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 120}]
+WORKING: list[dict[str, Any]] = [{"say": "Working hard"}, {"sleep": 600}]
 SCREEN = "1280x800"
 
 
@@ -44,7 +43,7 @@ class Fleet:
             made.git("commit", "--quiet", "--message", "plan")
         return made
 
-    def wt(self, *words: str, timeout: float = 60, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+    def wt(self, *words: str, timeout: float = PATIENCE_S, **kwargs: Any) -> subprocess.CompletedProcess[str]:
         """Run the real `wt-loop` to its end."""
         code = "from spool.__main__ import wt_loop; wt_loop()"
         return subprocess.run(
@@ -105,10 +104,10 @@ class Worktree:
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
-    def run(self, *words: str, seconds: float = 120, **kwargs: Any) -> dict[str, Any]:
+    def run(self, *words: str, **kwargs: Any) -> dict[str, Any]:
         """Start a loop, wait for its end, and return its file."""
         self.start(*words, **kwargs)
-        wait_for(lambda: self.status_now() != "running", seconds)
+        wait_for(lambda: self.status_now() != "running", f"the end of the loop of {self.change}")
         return self.state()
 
     def status_now(self) -> str:
@@ -129,11 +128,17 @@ class Worktree:
         return log.exists() and b"Working" in log.read_bytes()
 
     def wait_until_working(self, iteration: int = 1) -> None:
-        wait_for(lambda: self.is_working(iteration))
+        wait_for(lambda: self.is_working(iteration), f"the agent of {self.change} in iteration {iteration}")
 
     def git(self, *words: str) -> str:
         return subprocess.run(
-            ["git", *words], cwd=self.path, env=self.fleet.env, capture_output=True, text=True, check=True, timeout=60
+            ["git", *words],
+            cwd=self.path,
+            env=self.fleet.env,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE_S,
         ).stdout
 
     def status(self) -> str:
@@ -150,14 +155,6 @@ def fleet_of(scratch: Scratch) -> Iterator[Fleet]:
         yield fleet
     finally:
         scratch.spool("stop", "--all-projects")
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something is true."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def is_gone(pid: int) -> bool:
@@ -217,7 +214,12 @@ class Display:
 
     def _ask(self, *words: str) -> str:
         done = subprocess.run(
-            words, env={**os.environ, "DISPLAY": self.name}, capture_output=True, text=True, check=False, timeout=30
+            words,
+            env={**os.environ, "DISPLAY": self.name},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
         )
         return done.stdout
 
@@ -252,7 +254,7 @@ def display(home: Path) -> Iterator[Display]:
             yield Display(name)
         finally:
             manager.terminate()
-            manager.wait(timeout=120)
+            manager.wait(timeout=PATIENCE_S)
     finally:
         server.terminate()
-        server.wait(timeout=120)
+        server.wait(timeout=PATIENCE_S)

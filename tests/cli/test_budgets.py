@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
-from tests.support import Scratch, Steps
+from tests.support import Scratch, Steps, midday, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
 USED: dict[str, Any] = {"usage": {"tokens_in": 100, "tokens_out": 20, "cost_usd": 0.4}}
-ENDLESS: Steps = [{"say": "Working"}, {"write": "half.txt", "text": "half"}, USED, {"sleep": 120}]
+ENDLESS: Steps = [{"say": "Working"}, {"write": "half.txt", "text": "half"}, USED, {"sleep": 600}]
 SCRIPTED = ("Go", "--harness", "scripted")
 
 
@@ -95,8 +94,8 @@ def test_a_promise_with_the_last_token_is_kept(scratch: Scratch) -> None:
 
 def test_the_time_of_a_run_includes_its_waits_and_starts_over(scratch: Scratch) -> None:
     scratch.script([{"error": "slow down", "error_kind": "rate_limit", "retry_after_s": 3600}, {"exit": 1}], [COMPLETE])
-    stuck = scratch.ralph(*SCRIPTED, "--max-duration", "5s")
-    assert (stuck.returncode, "stuck: the time limit of 5 s is reached" in stuck.stdout) == (4, True)
+    stuck = scratch.ralph(*SCRIPTED, "--max-duration", "20s")  # time for an agent to start
+    assert (stuck.returncode, "stuck: the time limit of 20 s is reached" in stuck.stdout) == (4, True)
     assert "Run it again to continue; the time starts over:\n  spool ralph" in stuck.stderr
     receipt = json.loads(scratch.ralph("--status", "--json").stdout)["receipt"]
     assert receipt["waits_s"] > 0
@@ -104,15 +103,16 @@ def test_the_time_of_a_run_includes_its_waits_and_starts_over(scratch: Scratch) 
 
 
 def test_an_agent_is_ended_when_the_time_is_up(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 120}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.run("--max-duration", "2s").returncode == 4
 
 
 def test_the_budget_of_a_day_counts_over_all_loops(scratch: Scratch) -> None:
+    scratch.env["TZ"] = midday()
     scratch.script([USED, COMPLETE])
     own_settings(scratch, "max_cost_per_day = 0.7")
     assert scratch.ralph(*SCRIPTED).returncode == 0
-    scratch.script([USED, {"sleep": 120}])
+    scratch.script([USED, {"sleep": 600}])
     own_settings(scratch, "max_cost_per_day = 0.7")
     stuck = scratch.run()
     assert (stuck.returncode, "stuck: today's budget of $0.70 is used up" in stuck.stdout) == (4, True)

@@ -116,7 +116,7 @@ def test_nothing_behind_a_link_is_listed_or_removed(scratch: Scratch, link: str)
 
 
 def test_a_running_loop_is_left_alone(used: Scratch) -> None:
-    used.script([{"sleep": 60}])
+    used.script([{"sleep": 600}])
     assert used.spool("run", CHANGE, "--harness", "scripted", "--detach").returncode == 0
     try:
         assert "a loop is running here" in used.spool("clean", "--everything", "--yes").stderr

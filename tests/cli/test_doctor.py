@@ -4,12 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from typing import Any
 
 from spool.harness import registry
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, Scratch, wait_for
 from tests.tui.terminal import terminal
 
 
@@ -19,13 +17,6 @@ def findings(scratch: Scratch, *words: str, **kwargs: Any) -> dict[str, list[dic
     for one in json.loads(done.stdout)["findings"]:
         found.setdefault(one["area"], []).append(one)
     return found
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_agents_are_signed_in_or_not_or_it_is_unknown(scratch: Scratch) -> None:
@@ -61,7 +52,7 @@ def test_without_an_agent_there_is_a_problem(scratch: Scratch) -> None:
 
 
 def test_a_run_that_was_killed_leaves_locks_and_a_run_without_an_end(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("run", CHANGE, "--harness", "scripted")
     log = scratch.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

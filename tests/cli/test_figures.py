@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
 TWO = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
@@ -41,7 +40,7 @@ def test_no_work_is_said_to_be_kept_where_there_is_none(stories: Scratch) -> Non
 
 
 def test_an_interrupted_iteration_lasts_until_its_last_sign_of_life(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
@@ -135,10 +134,10 @@ def test_a_script_that_is_not_there_is_noticed_before_anything_starts(scratch: S
 
 
 def test_a_kill_from_outside_is_still_a_signal(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=120)
+    process.wait(timeout=PATIENCE_S)
     assert scratch.load_state()["reason"] == "stopped by SIGTERM"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.machine import runs, told, wait_until
-from tests.support import CHANGE, Scratch
-from tests.worktrees import fleet_of, wait_for
+from tests.faults.machine import runs, told
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.worktrees import fleet_of
 
 CHECK = """echo TAP version 13
 echo 1..2
@@ -52,7 +52,7 @@ def gates(scratch: Scratch, *tables: str) -> None:
 
 
 def ralph(scratch: Scratch, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-    return scratch.ralph("Go", "--harness", "scripted", *words, timeout=120, **kwargs)
+    return scratch.ralph("Go", "--harness", "scripted", *words, **kwargs)
 
 
 def started(scratch: Scratch, purpose: str) -> int:
@@ -82,7 +82,7 @@ def test_ralph_refuses_a_red_claim_and_names_the_test_in_the_next_prompt(checked
 
 def test_run_keeps_the_refused_work_and_accepts_the_story_once_it_is_green(checked: Scratch) -> None:
     checked.script([greet("hello\n"), {"tick": 2}, DONE], [greet("hello\nbye\nagain\n"), DONE])
-    events = checked.run_events("--verify", GATE, timeout=120)
+    events = checked.run_events("--verify", GATE, timeout=PATIENCE_S)
     assert "Reverted" not in [event["type"] for event in events]
     proved = [event["proof"] for event in events if event["type"] in ("StoryDone", "Complete")]
     assert proved == ["unbroken", "unbroken"]
@@ -97,7 +97,7 @@ def test_a_worktree_loop_is_not_done_before_its_gates_agree(checked: Scratch) ->
         begun = fleet.wt("start", "add-auth", "Go", *words, "--verify", GATE)
         assert begun.returncode == 0, begun.stderr
         folder = tree.path / ".spool" / ".state" / "wt-loop" / "add-auth"
-        wait_for(lambda: json.loads((folder / "state.json").read_text())["status"] != "running", 120)
+        wait_for(lambda: json.loads((folder / "state.json").read_text())["status"] != "running")
         assert json.loads((folder / "state.json").read_text())["status"] == "done"
         records = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
         assert [record["proof"] for record in records] == ["refused", "unbroken"]
@@ -201,7 +201,7 @@ def test_what_a_check_leaves_is_neither_committed_nor_the_agents(checked: Scratc
         changed = [record["changed_files"] for record in checked.history()]
         assert changed == [2, 2]
     else:
-        done = checked.run("--verify", gate, "--commit-stories", timeout=120)
+        done = checked.run("--verify", gate, "--commit-stories", timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert int(checked.git("rev-list", "--count", "HEAD")) == 5
     assert "junk" not in checked.git("log", "--name-only", "--format=")
@@ -229,7 +229,7 @@ def the_next_run_judges(checked: Scratch) -> None:
 def test_a_stop_during_a_check_leaves_the_claim_to_the_next_run(checked: Scratch) -> None:
     process = waiting_claim(checked)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE_S) == 130
     assert not runs(int((checked.home / "checking").read_text()))
     assert checked.load_state()["status"] == "stopped"
     the_next_run_judges(checked)
@@ -239,8 +239,8 @@ def test_a_kill_during_a_check_leaves_the_claim_to_the_next_run(checked: Scratch
     process = waiting_claim(checked)
     gate = int((checked.home / "checking").read_text())
     process.kill()
-    process.wait(30)
-    wait_until(lambda: not runs(gate), "the end of the check")
+    process.wait(PATIENCE_S)
+    wait_for(lambda: not runs(gate), "the end of the check")
     the_next_run_judges(checked)
 
 
@@ -248,7 +248,7 @@ def test_a_gate_for_the_end_runs_once_with_the_last_story(checked: Scratch) -> N
     (checked.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n")
     checked.script([greet("hello\nbye\n1\n"), {"tick": 1}, DONE], [greet("hello\nbye\n2\n"), {"tick": 1}, DONE])
     gates(checked, f'name = "quick"\nrun = "{GATE}"', 'name = "whole"\nrun = "true"\nwhen = "end"')
-    events = checked.run_events(timeout=120)
+    events = checked.run_events(timeout=PATIENCE_S)
     ran = [event["gate"] for event in events if event["type"] == "GateStarted" and event["purpose"] == "claim"]
     assert ran.count("quick") == 2
     assert ran.count("whole") == 1
@@ -346,8 +346,8 @@ def test_the_environment_of_a_check_is_the_users(checked: Scratch) -> None:
 
 def test_a_refused_story_is_not_done_because_its_boxes_are_ticked(checked: Scratch) -> None:
     checked.script([greet("hello\n"), {"tick": 2}, DONE])
-    assert checked.run("--verify", GATE, "--max-retries", "0", timeout=120).returncode == 1
-    again = checked.run("--verify", GATE, "--max-retries", "0", timeout=120)
+    assert checked.run("--verify", GATE, "--max-retries", "0", timeout=PATIENCE_S).returncode == 1
+    again = checked.run("--verify", GATE, "--max-retries", "0", timeout=PATIENCE_S)
     assert again.returncode == 1, again.stdout
     assert "all stories are complete" not in again.stdout
 
@@ -377,11 +377,11 @@ def test_a_command_that_is_configured_already_runs_once(scratch: Scratch) -> Non
 def test_work_that_an_earlier_story_did_is_accepted_with_the_flag_that_the_end_names(checked: Scratch) -> None:
     (checked.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n")
     checked.script([greet("hello\nbye\nboth\n"), {"tick": 1}, DONE], [{"tick": 1}, DONE])
-    done = checked.run("--verify", GATE, "--max-retries", "0", timeout=120)
+    done = checked.run("--verify", GATE, "--max-retries", "0", timeout=PATIENCE_S)
     assert done.returncode == 1, done.stdout
     assert "nothing outside the change's own files differs" in done.stdout
     assert done.stderr.rstrip().endswith("--allow-empty")
-    again = checked.run("--verify", GATE, "--allow-empty", timeout=120)
+    again = checked.run("--verify", GATE, "--allow-empty", timeout=PATIENCE_S)
     assert again.returncode == 0, again.stdout
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 
 BUGGY = """
 import sys
@@ -45,7 +45,7 @@ def run(scratch: Scratch, bug: str, *words: str) -> subprocess.CompletedProcess[
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import CHANGE, Scratch
-from tests.worktrees import Fleet, fleet_of, wait_for
+from tests.support import CHANGE, Scratch, wait_for
+from tests.worktrees import Fleet, fleet_of
 
 COMPLETE = {"promise": "COMPLETE"}
 

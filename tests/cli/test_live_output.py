@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.cli.test_report import night
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 
 __all__ = ["night"]
 MANY = 5_200
@@ -50,7 +50,7 @@ def large(scratch: Scratch) -> Scratch:
 def test_work_on_a_large_tree_says_how_far_it_is(large: Scratch) -> None:
     gone = ["python3", "-c", "import shutil; shutil.rmtree('many')"]
     large.script([{"run": gone}, {"promise": "FAILED: no"}], [{"tick": 2}, {"promise": "COMPLETE"}])
-    events = [json.loads(line) for line in large.run("--json", timeout=120).stdout.splitlines()]
+    events = [json.loads(line) for line in large.run("--json", timeout=PATIENCE_S).stdout.splitlines()]
     for step in ("checkpoint", "restore"):
         shares = [event["share"] for event in events if event["type"] == "Working" and event["step"] == step]
         assert shares[0] == 0

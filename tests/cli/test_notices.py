@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -19,19 +18,11 @@ import pytest
 from spool.app import notices
 from spool.app.delivering import post
 from spool.domain.notices import Notice, NoticeKind
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, Scratch, wait_for
 from tests.tui.scene import loop_in
 
 DONE = [{"promise": "COMPLETE"}]
 NOTICE = Notice(kind=NoticeKind.DONE, title="t", text="x", change="c", project="p", run_id="r")
-
-
-def until(ready: Callable[[], Any], within_s: float = 60) -> Any:
-    deadline = time.monotonic() + within_s
-    while not (found := ready()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 def configure(scratch: Scratch, text: str) -> None:
@@ -76,7 +67,7 @@ def test_a_command_gets_the_notice_on_standard_input(scratch: Scratch, tmp_path:
     told = tmp_path / "told"
     configure(scratch, f'on_event = "cat >> {told}"')
     assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
-    notice = until(lambda: lines_of(told))[0]
+    notice = wait_for(lambda: lines_of(told))[0]
     assert (notice["kind"], notice["title"]) == ("done", f"{CHANGE} is done")
     assert notice["text"].startswith("agent's word: ")
     assert (notice["project"], notice["iterations"], notice["cost_usd"]) == ("project", 1, 0.5)
@@ -104,7 +95,7 @@ def test_a_webhook_gets_it_and_secrets_stay_here(scratch: Scratch) -> None:
     with server(200) as (url, got):
         configure(scratch, f'webhook = "{url}"')
         scratch.ralph("Go", "--harness", "scripted", env={"MY_API_KEY": "hunter2-hunter2"})
-        until(lambda: got)
+        wait_for(lambda: got)
     assert got[0]["kind"] == "person"
     assert got[0]["text"] == "the key [hidden] is wrong"
     assert got[0]["message"] == f"{CHANGE} needs you: the key [hidden] is wrong"
@@ -136,7 +127,7 @@ def test_the_desktop(scratch: Scratch, tmp_path: Path) -> None:
     scratch.agent(source, "notify-send")
     configure(scratch, 'notify = ["desktop"]')
     scratch.ralph("Go", "--harness", "scripted")
-    words = until(lambda: lines_of(told))[0]["argv"]
+    words = wait_for(lambda: lines_of(told))[0]["argv"]
     assert words[:3] == ["--app-name=Spool", "--", f"{CHANGE} is done"]
 
 
@@ -164,11 +155,11 @@ def test_a_killed_runner_is_reported_by_whoever_notices(scratch: Scratch, tmp_pa
     configure(scratch, f'on_event = "cat >> {told}"')
     runner = scratch.start("ralph", "Go", "--change", CHANGE, "--harness", "scripted")
     journal = scratch.state / "journal.jsonl"
-    until(lambda: journal.exists() and "AgentEvent" in journal.read_text())
+    wait_for(lambda: journal.exists() and "AgentEvent" in journal.read_text())
     runner.send_signal(signal.SIGKILL)
     runner.wait()
     assert scratch.spool("ps").returncode == 0
-    assert [one["kind"] for one in until(lambda: lines_of(told))] == ["killed"]
+    assert [one["kind"] for one in wait_for(lambda: lines_of(told))] == ["killed"]
 
 
 def test_it_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_ralph import wait_for
 from tests.cli.test_run import COMPLETE, TASKS, TICK, stopped_in_story_one, types
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 from tests.worktrees import fleet_of
 
 REFUSES = "#!/bin/sh\necho 'lint: main.py:1 is too long' >&2\nexit 1\n"
@@ -84,13 +83,13 @@ def test_a_stopped_run_that_commits_continues_with_its_own_work(stories: Scratch
 
 
 def test_ralph_continues_with_its_own_work_and_refuses_a_persons(scratch: Scratch) -> None:
-    scratch.script([{"write": "half.txt"}, {"say": "Working"}, {"sleep": 60}], [COMPLETE])
+    scratch.script([{"write": "half.txt"}, {"say": "Working"}, {"sleep": 600}], [COMPLETE])
     words = ["ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--auto-commit"]
     process = scratch.start(*words)
     log = scratch.state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=120)
+    process.wait(timeout=PATIENCE_S)
     (scratch.root / "mine.txt").write_text("mine\n")
     refused = scratch.spool(*words)
     assert (refused.returncode, "half.txt, mine.txt" in refused.stderr) == (2, True)
@@ -178,7 +177,7 @@ def test_a_commit_without_an_identity_fails_but_is_not_the_agents_to_mend(scratc
 
 
 def test_a_stop_says_who_asked_for_it(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.ralph("Go", "--harness", "scripted", "--detach").returncode == 0
     log = Path(scratch.state / "logs" / "0001.out")
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())

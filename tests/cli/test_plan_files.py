@@ -4,13 +4,11 @@ import json
 import os
 import signal
 import stat
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 BOXED = "# Login\n\nSome prose.\n\n## Form\n\n- [ ] write it\n- [ ] test it\n\n## Session\n\n- [ ] keep it\n"
 PLAIN = "# Login\n\n## Form\n\n- write it\n- test it\n\n## Session\n\n- keep it\n"
@@ -34,13 +32,6 @@ def plan(scratch: Scratch, text: str, path: str = "PLAN.md") -> Path:
     scratch.git("add", "--all")
     scratch.git("commit", "--quiet", "--message", "a plan")
     return found
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def events(scratch: Scratch, *words: str) -> list[dict[str, object]]:
@@ -232,7 +223,7 @@ def test_a_plan_that_says_nothing_new_is_no_work(empty: Scratch) -> None:
 
 def test_a_loop_on_a_plan_is_found_watched_stopped_and_continued(empty: Scratch) -> None:
     plan(empty, BOXED, "docs/plan.md")
-    empty.script([{"say": "Working"}, {"sleep": 60}])
+    empty.script([{"say": "Working"}, {"sleep": 600}])
     started = empty.spool("run", "docs/plan.md", "--harness", "scripted", "--detach")
     assert started.returncode == 0, started.stderr
     log = empty.root / ".spool/.state/run/docs_-plan.md/logs/0001.out"
@@ -253,13 +244,13 @@ def test_a_loop_on_a_plan_is_found_watched_stopped_and_continued(empty: Scratch)
 
 def test_ctrl_c_says_how_to_continue(empty: Scratch) -> None:
     plan(empty, BOXED)
-    empty.script([{"say": "Working"}, {"sleep": 60}])
+    empty.script([{"say": "Working"}, {"sleep": 600}])
     with (empty.home / "err").open("wb") as err:
         process = empty.start("run", "PLAN.md", "--harness", "scripted", stderr=err)
         log = empty.root / ".spool/.state/run/PLAN.md/logs/0001.out"
         wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=PATIENCE_S) == 130
     assert "spool run PLAN.md --harness scripted" in (empty.home / "err").read_text()
 
 

@@ -3,19 +3,10 @@
 import json
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 COMPLETE = {"promise": "COMPLETE"}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_options_may_stand_before_or_after_the_prompt(scratch: Scratch) -> None:
@@ -65,13 +56,13 @@ def test_fresh_puts_the_old_history_aside(scratch: Scratch) -> None:
 
 
 def test_ctrl_c_stops_gracefully_and_the_same_command_goes_on(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}], [COMPLETE])
+    scratch.script([{"say": "Working"}, {"sleep": 600}], [COMPLETE])
     process = scratch.start(
         "ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--fresh", stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
     wait_for(lambda: (scratch.state / "logs" / "0001.out").exists() and b"Working" in output(scratch))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert b"spool ralph Go -c 002-01_add-ralph-loop --harness scripted\n" in err
     assert b"stopping (Ctrl-C)" in out
@@ -86,7 +77,7 @@ def output(scratch: Scratch) -> bytes:
 
 
 def test_status_of_a_running_loop(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert "no loop has run yet" in scratch.ralph("--status").stdout
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted", "--max-iterations", "7")
     wait_for(lambda: (scratch.state / "logs" / "0001.out").exists() and b"Working" in output(scratch))
@@ -102,7 +93,7 @@ def test_status_of_a_running_loop(scratch: Scratch) -> None:
 
 
 def test_a_second_loop_on_the_change_is_refused_and_names_the_first(scratch: Scratch) -> None:
-    scratch.script([{"say": "Working"}, {"sleep": 60}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     process = scratch.start("ralph", "Go", "-c", CHANGE, "--harness", "scripted")
     wait_for(lambda: (scratch.state / "logs" / "0001.out").exists())
     done = scratch.ralph("Go", "--harness", "scripted")
@@ -110,7 +101,7 @@ def test_a_second_loop_on_the_change_is_refused_and_names_the_first(scratch: Scr
     assert f"pid {process.pid}" in done.stderr
     assert CHANGE in done.stderr
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
 
 
 def test_auto_commit_records_the_hash_and_leaves_state_alone(scratch: Scratch) -> None:

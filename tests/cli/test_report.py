@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.test_schemas import schema
 from tests.night import run_night, set_up_night
-from tests.support import CHANGE, Scratch, make_scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
 
 VOID = {"meta", "rect", "line"}
 
@@ -173,7 +173,7 @@ def test_a_running_loop_is_reported_as_running(scratch: Scratch, tmp_path: Path)
         assert re.search(r"► The whole change +running", page.stdout)
     finally:
         gate.touch()
-        runner.wait(60)
+        runner.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("field", ["tree", "commit"])

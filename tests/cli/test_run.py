@@ -4,12 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n- [ ] 1.2 Test\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
 COMPLETE = {"promise": "COMPLETE"}
@@ -21,13 +19,6 @@ def stories(scratch: Scratch) -> Scratch:
     (scratch.change / "tasks.md").write_text(TASKS)
     scratch.git("commit", "--quiet", "--all", "--message", "two stories")
     return scratch
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def types(events: list[dict[str, object]]) -> list[object]:
@@ -54,12 +45,12 @@ def test_commit_stories_makes_one_commit_for_each(stories: Scratch) -> None:
 
 
 def stopped_in_story_one(stories: Scratch) -> None:
-    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 600}])
     process = stories.start("run", CHANGE, "--harness", "scripted")
     log = stories.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=120) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
     assert (stories.root / "half.txt").exists()
 
 
@@ -100,7 +91,7 @@ def test_on_resume_keep_goes_on_from_the_tree_as_it_is(stories: Scratch) -> None
 
 
 def test_after_kill_9_the_same_command_goes_on_with_the_story(stories: Scratch) -> None:
-    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 60}])
+    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 600}])
     process = stories.start("run", CHANGE, "--harness", "scripted")
     log = stories.run_state / "logs" / "0001.out"
     wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
@@ -221,7 +212,7 @@ def test_the_json_reader_may_go_away(stories: Scratch) -> None:
     subprocess.run(reader, stdin=process.stdout, check=True)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_two_waves_of_one_number_are_two_stories_and_end(stories: Scratch) -> None:

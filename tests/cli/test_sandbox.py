@@ -17,7 +17,7 @@ pytestmark = needs_a_sandbox
 
 
 def sandboxed(scratch: Scratch, *words: str, **how: Any) -> Any:
-    return scratch.run("--sandbox", "--sandbox-read", str(scratch.home / "script.json"), *words, timeout=180, **how)
+    return scratch.run("--sandbox", "--sandbox-read", str(scratch.home / "script.json"), *words, **how)
 
 
 def workspace(scratch: Scratch) -> dict[str, Any]:
@@ -136,7 +136,7 @@ except OSError as error:
 print("<promise>FAILED: enough</promise>")
 """
     )
-    done = scratch.spool("run", CHANGE, "--sandbox", "--harness", "opencode", "--max-retries", "0", timeout=180)
+    done = scratch.spool("run", CHANGE, "--sandbox", "--harness", "opencode", "--max-retries", "0")
     assert "in vain:" in done.stdout, done.stdout + done.stderr
     assert "forged" not in (scratch.run_state / "logs" / "0001.prompt.md").read_text()
 

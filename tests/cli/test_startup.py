@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 from tests.worktrees import fleet_of
 
 HEAVY = (
@@ -100,4 +100,4 @@ for name in {headless_modules()!r}:
     leaked = [front for front in {front!r} if front in sys.modules]
     assert not leaked, (name, leaked)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

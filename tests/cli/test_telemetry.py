@@ -201,7 +201,7 @@ def test_prompts_and_outputs_stay_here(night: Night) -> None:
 def test_a_resumed_run_continues_the_trace_and_content_can_be_asked_for(night: Night) -> None:
     asked = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "OTEL_SERVICE_NAME": "nightly"}
     before = len(night.received.spans)
-    night.scratch.run("--max-retries", "0", env=asked, timeout=120)
+    night.scratch.run("--max-retries", "0", env=asked)
     (first,) = named(night.first, "invoke_workflow")
     later = night.received.spans[before:]
     assert {span.trace for span in later} == {first.trace}

@@ -12,7 +12,7 @@ import pytest
 
 from spool.domain.settings import GUARDS, Settings
 from tests.faults.machine import shell_agent
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 from tests.worktrees import Fleet
 
 PROMISE = "<promise>COMPLETE</promise>"
@@ -66,7 +66,7 @@ def on_terminal(scratch: Scratch, answer: str, *words: str) -> tuple[int, str]:
             asked = True
             os.write(master, answer.encode())
     os.close(master)
-    return process.wait(60), shown.decode(errors="replace")
+    return process.wait(PATIENCE_S), shown.decode(errors="replace")
 
 
 def test_every_setting_is_known_to_be_harmless_or_carries_its_mark() -> None:

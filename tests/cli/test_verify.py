@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.test_gates import CHECK, DONE, GATE, greet, ralph, with_check
-from tests.faults.machine import Terminal, runs, told, wait_until
-from tests.support import CHANGE, Scratch
+from tests.faults.machine import Terminal, runs, told
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def checked(scratch: Scratch) -> Scratch:
 
 
 def verify(scratch: Scratch, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-    return scratch.spool("verify", "--verify", GATE, *words, timeout=120, **kwargs)
+    return scratch.spool("verify", "--verify", GATE, *words, **kwargs)
 
 
 def found(scratch: Scratch, *words: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def hook(scratch: Scratch, *words: str, event: str = "Stop", gate: str = GATE, *
         input=json.dumps(sent),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -131,7 +131,7 @@ def test_a_running_loop_in_the_tree_is_named(checked: Scratch) -> None:
     assert done.returncode == 1
     assert f"a loop on '{CHANGE}' is already running" in done.stderr
     (checked.home / "go").touch()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_loop_names_the_check_by_hand_and_ctrl_c_ends_it(checked: Scratch) -> None:
@@ -143,8 +143,8 @@ def test_a_loop_names_the_check_by_hand_and_ctrl_c_ends_it(checked: Scratch) -> 
     assert refused.returncode == 1
     assert "a check by hand is already running" in refused.stderr
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
-    wait_until(lambda: not runs(gate), "the end of the check")
+    assert process.wait(PATIENCE_S) == 130
+    wait_for(lambda: not runs(gate), "the end of the check")
 
 
 @pytest.mark.parametrize("colour", [True, False])
@@ -224,7 +224,7 @@ def test_the_hook_leaves_a_loop_to_its_own_gates(checked: Scratch) -> None:
     assert "decision" not in answer
     assert "is already running" in answer["stderr"]
     (checked.home / "go").touch()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_the_hook_runs_nothing_that_the_repository_asks_for_untrusted(checked: Scratch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,8 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.seeds.test_000_ralph_loop import on_a_terminal
-from tests.support import Scratch
-from tests.web.support import serving, wait_for
+from tests.support import Scratch, wait_for
+from tests.web.support import serving
 
 pytest.importorskip("starlette")
 PASSWORD = "correct horse battery"
@@ -108,10 +110,12 @@ def test_the_password_opens_the_page_and_the_token_does_not(scratch: Scratch) ->
 def test_many_guesses_at_once_are_refused(scratch: Scratch) -> None:
     with serving(scratch, "--listen", "0.0.0.0", env={"SPOOL_WEB_PASSWORD": PASSWORD}) as server:
         host, held = f"127.0.0.1:{server.port}", []
+        os.kill(server.process.pid, signal.SIGSTOP)  # so that it meets them all at once
         for _ in range(12):
             connection = server.connect()
             connection.request("POST", "/", "password=guess", {"Host": host, "Origin": f"http://{host}"})
             held.append(connection)
+        os.kill(server.process.pid, signal.SIGCONT)
         found = [connection.getresponse().status for connection in held]
         assert set(found) == {401, 429}
         assert (

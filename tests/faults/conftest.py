@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.machine import Warm, end, marked, wait_until
-from tests.support import Scratch, make_scratch
+from tests.faults.machine import Warm, end, marked
+from tests.support import Scratch, make_scratch, wait_for
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def scratch(tmp_path: Path) -> Iterator[Scratch]:
     scratch = make_scratch(tmp_path)
     yield scratch
     try:
-        wait_until(lambda: not marked(scratch), f"the end of {marked(scratch)}", 10)
+        wait_for(lambda: not marked(scratch), lambda: f"the end of {marked(scratch)}")
     finally:
         for pid in marked(scratch):
             end(pid)

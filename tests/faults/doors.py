@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tests.faults.machine import Warm, children, marked, wait_until
-from tests.support import CHANGE, Scratch
+from tests.faults.machine import Warm, children, marked
+from tests.support import CHANGE, Scratch, wait_for
 from tests.worktrees import Fleet
 
 TICK_ALL = "sed -i 's/- \\[ \\]/- [x]/' {tasks}"
@@ -104,6 +104,6 @@ def launched(scratch: Scratch, warm: Warm, command: int, there: set[int]) -> int
         found[:] = [pid for pid in background(scratch) if pid not in there]
         return bool(found) or warm.ended(command)
 
-    wait_until(look, "the runner in the background")
+    wait_for(look, "the runner in the background")
     assert found, warm.errors()
     return found[0]

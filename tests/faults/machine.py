@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 PROMISE = "<promise>COMPLETE</promise>"
 TOOLS = f"""
@@ -66,20 +66,11 @@ def release(scratch: Scratch, name: str) -> None:
     (scratch.home / name).touch()
 
 
-def told(scratch: Scratch, name: str, timeout_s: float = 60) -> str:
+def told(scratch: Scratch, name: str) -> str:
     """Wait until an agent has told this word; return what it said."""
     path = scratch.home / name
-    wait_until(path.exists, f"the agent to tell '{name}'", timeout_s)
+    wait_for(path.exists, f"the agent to tell '{name}'")
     return path.read_text()
-
-
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
-    """Wait for a condition, generously."""
-    until = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > until:
-            pytest.fail(f"waited {timeout_s:g} s for {what}")
-        time.sleep(0.005)
 
 
 def environments() -> Iterator[tuple[int, bytes]]:
@@ -113,9 +104,9 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def nobody_left(scratch: Scratch, timeout_s: float = 10) -> None:
+def nobody_left(scratch: Scratch) -> None:
     """Wait until no agent, and nothing that one started, is alive."""
-    wait_until(lambda: not agents(scratch), f"the end of {agents(scratch)}", timeout_s)
+    wait_for(lambda: not agents(scratch), lambda: f"the end of {agents(scratch)}")
 
 
 def end(pid: int, signum: int = signal.SIGKILL) -> None:
@@ -173,7 +164,7 @@ def running(
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 class Warm:
@@ -202,7 +193,7 @@ class Warm:
             self.wait(pid)
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(PATIENCE_S)
 
     def ralph(self, *words: str, name: str = "run", change: str = CHANGE) -> int:
         """Start `spool ralph` on the scratch change; return its pid. What it prints is kept under the given name."""
@@ -223,9 +214,9 @@ class Warm:
         """Whether a runner is over, though nobody has waited for it yet."""
         return not runs(pid)
 
-    def wait(self, pid: int, timeout_s: float = 60) -> int:
+    def wait(self, pid: int) -> int:
         """Return the exit code of a runner, negative for a signal."""
-        wait_until(lambda: self.ended(pid), f"runner {pid} to end", timeout_s)
+        wait_for(lambda: self.ended(pid), f"runner {pid} to end")
         self._alive.discard(pid)
         return self._ask(wait=pid)
 
@@ -291,9 +282,9 @@ class Terminal:
             os.close(self._master)
             self._master = -1
 
-    def wait(self, timeout_s: float = 60) -> int:
+    def wait(self) -> int:
         """Return the exit code of the command, negative for a signal."""
-        until = time.monotonic() + timeout_s
+        until = time.monotonic() + PATIENCE_S
         while self._exit_code is None:
             self.read()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -301,7 +292,7 @@ class Terminal:
                 self._exit_code = os.waitstatus_to_exitcode(status)
                 self.read()
             elif time.monotonic() > until:
-                pytest.fail(f"waited {timeout_s:g} s for the command; it wrote {self.seen[-2_000:]!r}")
+                pytest.fail(f"waited {PATIENCE_S} s for the command; it wrote {self.seen[-2_000:]!r}")
             else:
                 time.sleep(0.005)
         return self._exit_code

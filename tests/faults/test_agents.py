@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 import pytest
 
@@ -18,9 +17,8 @@ from tests.faults.machine import (
     runs,
     shell_agent,
     told,
-    wait_until,
 )
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 
 def outcomes(scratch: Scratch) -> list[str]:
@@ -41,7 +39,7 @@ while True:
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(30) == 130
+        assert runner.wait(PATIENCE_S) == 130
         assert not agents(scratch)
     assert (scratch.state / "logs" / "0001.out").read_text() == "not 2\nnot 15\n"
     assert scratch.history()[0]["exit_code"] == -9
@@ -93,10 +91,8 @@ say(PROMISE)
 
 def test_an_agent_that_exits_while_its_child_sleeps_and_holds_its_files_ends_its_iteration(scratch: Scratch) -> None:
     fake_agent(scratch, "subprocess.Popen(['sleep', '1000'])\nsay(PROMISE)")
-    begun = time.monotonic()
     assert scratch.ralph("Work").returncode == 0
-    assert time.monotonic() - begun < 30
-    assert scratch.history()[0]["duration_s"] < 10
+    assert scratch.history()[0]["duration_s"] < 60
 
 
 def test_an_agent_that_promises_and_never_exits_is_complete_and_noted(scratch: Scratch) -> None:
@@ -116,15 +112,15 @@ def test_a_silent_agent_meets_the_idle_timeout(scratch: Scratch) -> None:
 
 
 def test_a_dripping_agent_is_not_idle_but_meets_the_wall_timeout(scratch: Scratch) -> None:
-    fake_agent(scratch, "while True:\n    say('.')\n    time.sleep(0.1)")
-    done = scratch.ralph("Work", "--idle-timeout", "2", "--iteration-timeout", "4", "--max-iterations", "1")
+    shell_agent(scratch, "while :; do printf .; sleep 0.1; done")
+    done = scratch.ralph("Work", "--idle-timeout", "5", "--iteration-timeout", "10", "--max-iterations", "1")
     assert done.returncode == 3
     assert outcomes(scratch) == ["timeout"]
 
 
 def test_an_agent_that_drips_on_stderr_only_is_not_idle(scratch: Scratch) -> None:
-    fake_agent(scratch, "while True:\n    say('.', 2)\n    time.sleep(0.1)")
-    done = scratch.ralph("Work", "--idle-timeout", "2", "--iteration-timeout", "4", "--max-iterations", "1")
+    shell_agent(scratch, "while :; do printf . >&2; sleep 0.1; done")
+    done = scratch.ralph("Work", "--idle-timeout", "5", "--iteration-timeout", "10", "--max-iterations", "1")
     assert done.returncode == 3
     assert outcomes(scratch) == ["timeout"]
 
@@ -234,7 +230,7 @@ say(PROMISE)
 """,
     )
     with running(scratch, "Work", preexec_fn=_ignore_hangup) as runner:
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     standard = (1 << 31) - 1  # the C library keeps signal 32 for itself, and nobody can reset it
     assert int(told(scratch, "ignored").split()[1], 16) & standard == 0
 
@@ -253,7 +249,7 @@ def test_context_added_while_an_iteration_runs_is_whole_in_the_next_prompt(scrat
         for note in notes:
             assert scratch.ralph("--add-context", note).returncode == 0
         release(scratch, "go")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert not any(note in scratch.prompt(1) for note in notes)
     assert all(note in scratch.prompt(2) for note in notes)
 
@@ -280,7 +276,7 @@ tell("found", found)
 say(PROMISE)
 """,
     )
-    assert scratch.ralph("--prompt-file", str(prompt), timeout=120).returncode == 0
+    assert scratch.ralph("--prompt-file", str(prompt)).returncode == 0
     assert told(scratch, "count") == "140000"
     assert told(scratch, "found") == "[]"
 
@@ -290,10 +286,10 @@ def test_a_stop_is_obeyed_while_an_agent_prints_faster_than_can_be_read(scratch:
     log = scratch.state / "logs/0001.out"
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
-        wait_until(lambda: log.stat().st_size == 1 << 29, "half a gigabyte of output")
+        wait_for(lambda: log.stat().st_size == 1 << 29, "half a gigabyte of output")
         read = (scratch.state / "journal.jsonl").stat().st_size
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
     # A promise would not count any more, so that what is still unread need not be.
     assert (scratch.state / "journal.jsonl").stat().st_size < max(1 << 28, 2 * read)
     for path in (log, scratch.state / "journal.jsonl"):

@@ -26,11 +26,10 @@ from tests.faults.machine import (
     shell_agent,
     supervisor_of,
     told,
-    wait_until,
     without_control_groups,
 )
 from tests.faults.test_supervisor import FAMILY
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 _MAKES_GROUP = """
 from spool.host.agents.control_group import make_group
@@ -47,7 +46,7 @@ def kill_at_once(runner: int, *others: int) -> None:
     for pid in victims:
         end(pid, signal.SIGSTOP)
     for pid in victims:
-        wait_until(lambda pid=pid: process_state(pid) in "TZ", "the process to stop")  # type: ignore[misc]
+        wait_for(lambda pid=pid: process_state(pid) in "TZ", "the process to stop")  # type: ignore[misc]
     for pid in victims:
         end(pid)
 
@@ -70,10 +69,10 @@ def test_nobody_is_left_where_a_control_group_is_allowed(scratch: Scratch) -> No
     fake_agent(scratch, FAMILY)
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         kill_at_once(runner.pid)
-        nobody_left(scratch, 30)
-    wait_until(lambda: not marked(scratch), "the guard to leave")
+        nobody_left(scratch)
+    wait_for(lambda: not marked(scratch), "the guard to leave")
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
     invariants.complete(scratch)
@@ -84,12 +83,12 @@ def test_the_next_run_ends_what_is_left_when_the_guard_dies_too(scratch: Scratch
     fake_agent(scratch, FAMILY)
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         kill_at_once(runner.pid, guard_of(scratch))
     assert agents(scratch), "somebody is left, or the test shows nothing"
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
-    nobody_left(scratch, 30)
+    nobody_left(scratch)
 
 
 @pytest.mark.usefixtures("groups_allowed")
@@ -99,9 +98,9 @@ def test_a_run_in_another_pid_namespace_leaves_the_agents_of_this_one_alone(scra
     elsewhere = [need("unshare"), "--pid", "--fork", "--mount-proc", sys.executable, "-c", _MAKES_GROUP]
     with running(scratch, "Work"):
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         family = set(agents(scratch))
-        done = subprocess.run(elsewhere, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(elsewhere, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         if "not permitted" in done.stderr:
             pytest.skip(done.stderr)
         assert done.stdout == "made\n", done.stderr
@@ -116,7 +115,7 @@ def test_without_a_control_group_the_agent_itself_is_gone(scratch: Scratch) -> N
         agent = int(told(scratch, "ready"))
         assert not any("cgroup.kill" in words for words in marked(scratch).values())
         kill_at_once(runner.pid)
-        wait_until(lambda: not runs(agent), "the agent to die with its supervisor")
+        wait_for(lambda: not runs(agent), "the agent to die with its supervisor")
     for pid in agents(scratch):
         end(pid)
 
@@ -126,9 +125,9 @@ def test_nobody_is_left_in_a_pid_namespace(scratch: Scratch) -> None:
     argv = without_control_groups(scratch.argv("ralph", "Work", "--change", CHANGE))
     with running(scratch, argv=argv, env=ISOLATED) as runner:
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         kill_at_once(runner.pid)
-        nobody_left(scratch, 30)
+        nobody_left(scratch)
 
 
 def as_nobody(scratch: Scratch) -> list[str]:
@@ -158,7 +157,7 @@ def test_an_agent_in_a_pid_namespace_ends_as_it_would_outside(
     before = as_nobody(scratch) if rights == "nobody" else []
     argv = [*before, *scratch.argv("ralph", "Work", "--max-iterations", "1", "--change", CHANGE)]
     with running(scratch, argv=argv, env=ISOLATED, stderr=subprocess.PIPE) as runner:
-        errors = runner.communicate(timeout=60)[1].decode()
+        errors = runner.communicate(timeout=PATIENCE_S)[1].decode()
         if "a new pid namespace" in errors:
             pytest.skip(f"not allowed here: {errors}")
     assert runner.returncode == code, errors
@@ -175,7 +174,7 @@ def test_an_agent_in_a_pid_namespace_is_asked_to_stop(scratch: Scratch) -> None:
     with running(scratch, "Work", env=ISOLATED) as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
     told(scratch, "asked")
     invariants.complete(scratch)
 
@@ -184,7 +183,7 @@ def test_an_agent_in_a_pid_namespace_is_asked_to_stop(scratch: Scratch) -> None:
 def test_a_run_that_ends_leaves_no_group_and_no_guard(scratch: Scratch) -> None:
     shell_agent(scratch, f"cat /proc/self/cgroup > $HOME/group; echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
-    wait_until(lambda: not marked(scratch), "the guard to leave")
+    wait_for(lambda: not marked(scratch), "the guard to leave")
     own = next(line for line in (scratch.home / "group").read_text().splitlines() if line.startswith("0::"))
     name = Path(own).name
     assert name.startswith("spool.")

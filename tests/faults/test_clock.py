@@ -23,9 +23,8 @@ from tests.faults.machine import (
     running,
     shell_agent,
     told,
-    wait_until,
 )
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 JUMPY = """
 import os, sys, time
@@ -59,7 +58,7 @@ def test_a_wall_clock_that_jumps_in_an_iteration_changes_no_duration_and_ends_no
     fake_agent(scratch, "(here / 'jump').touch()\ntime.sleep(0.3)\nsay(PROMISE if iteration == 2 else '')")
     runner = jumpy(scratch, by_s)
     try:
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     finally:
         runner.kill()
         runner.wait()
@@ -79,12 +78,12 @@ def test_a_wall_clock_that_jumps_in_a_pause_does_not_lengthen_it(scratch: Scratc
     shell_agent(scratch, f'[ "$SPOOL_ITERATION" = 4 ] && echo "{PROMISE}" || exit 1')
     runner = jumpy(scratch, by_s, SPOOL_ERROR_PAUSE="2")
     try:
-        wait_until(
+        wait_for(
             lambda: any(event["type"] == "Waiting" for event in invariants.lines(scratch.state / "journal.jsonl")),
             "the pause",
         )
         release(scratch, "jump")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     finally:
         runner.kill()
         runner.wait()
@@ -100,7 +99,7 @@ def test_a_crash_before_a_jump_back_gives_no_negative_duration(scratch: Scratch)
     shell_agent(scratch, f"echo '{PROMISE}'")
     again = jumpy(scratch, -3_600)
     try:
-        assert again.wait(60) == 0
+        assert again.wait(PATIENCE_S) == 0
     finally:
         again.kill()
         again.wait()
@@ -114,15 +113,15 @@ def test_a_crash_before_a_jump_back_gives_no_negative_duration(scratch: Scratch)
 def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_when_it_comes_back(
     scratch: Scratch,
 ) -> None:
-    fake_agent(scratch, "tell('ready')\nwait_for('go')\nsay(PROMISE)")
-    with running(scratch, "Work", "--idle-timeout", "5", "--iteration-timeout", "5") as runner:
+    shell_agent(scratch, f"touch ~/ready; while ! test -e ~/go; do sleep 0.01; done; echo '{PROMISE}'")
+    with running(scratch, "Work", "--idle-timeout", "10", "--iteration-timeout", "10") as runner:
         told(scratch, "ready")
         end(runner.pid, signal.SIGSTOP)
-        wait_until(lambda: process_state(runner.pid) == "T", "the runner to stop")
-        time.sleep(6)  # longer than both timeouts: the sleep is the experiment
+        wait_for(lambda: process_state(runner.pid) == "T", "the runner to stop")
+        time.sleep(11)  # longer than both timeouts: the sleep is the experiment
         end(runner.pid, signal.SIGCONT)
         release(scratch, "go")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert [record["outcome"] for record in scratch.history()] == ["completed"]
 
 

@@ -10,16 +10,16 @@ import threading
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, fake_agent, release, running, shell_agent, told, wait_until
+from tests.faults.machine import PROMISE, Warm, end, fake_agent, release, running, shell_agent, told
 from tests.scale import trials
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 
 def test_readers_of_the_status_never_see_half_of_it(scratch: Scratch, warm: Warm) -> None:
     """200 readers, some at a time, while the loop writes as fast as it can."""
     shell_agent(scratch, "echo at work")
     writer = warm.ralph("Work", "--no-max-iterations", "--no-stream", name="writer")
-    wait_until((scratch.state / "state.json").exists, "the first state")
+    wait_for((scratch.state / "state.json").exists, "the first state")
     seen = set()
     for batch in range(20):
         readers = {warm.ralph("--status", "--json", name=f"reader{n}"): f"reader{n}" for n in range(10)}
@@ -42,7 +42,7 @@ def test_readers_of_the_state_file_never_see_it_empty(scratch: Scratch, warm: Wa
     """The same without a process for each reader, which makes for far more reads."""
     shell_agent(scratch, "echo at work")
     writer = warm.ralph("Work", "--no-max-iterations", "--no-stream", name="writer")
-    wait_until((scratch.state / "state.json").exists, "the first state")
+    wait_for((scratch.state / "state.json").exists, "the first state")
     failures: list[str] = []
 
     def read() -> None:
@@ -69,7 +69,7 @@ def test_of_two_starts_at_once_one_wins_and_the_other_names_it(scratch: Scratch,
         go = scratch.home / f"go{number}"
         shell_agent(scratch, f"while [ ! -e {go} ]; do sleep 0.01; done; echo '{PROMISE}'")
         pids = [warm.ralph("Work", name=name) for name in ("left", "right")]
-        wait_until(lambda pids=pids: any(map(warm.ended, pids)), "one of the two to give way")  # type: ignore[misc]
+        wait_for(lambda pids=pids: any(map(warm.ended, pids)), "one of the two to give way")  # type: ignore[misc]
         loser = next(index for index, pid in enumerate(pids) if warm.ended(pid))
         winner = 1 - loser
         assert warm.wait(pids[loser]) == 1
@@ -99,7 +99,7 @@ def test_another_change_in_the_same_tree_has_to_wait_too(scratch: Scratch) -> No
         assert refused.returncode == 1
         assert f"pid {runner.pid}" in refused.stderr
         release(scratch, "go")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert scratch.spool("ralph", "Work", "--change", other.name).returncode == 0
 
 
@@ -127,7 +127,8 @@ def test_context_added_by_many_at_once_is_all_there(scratch: Scratch, warm: Warm
 def test_status_is_answered_while_the_loop_does_not_run(scratch: Scratch) -> None:
     shown = subprocess.run(
         scratch.argv("ralph", "--status", "--json", "--change", CHANGE),
-        cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False,
+        cwd=scratch.root, env=scratch.env, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert shown.returncode == 0
     assert json.loads(shown.stdout)["state"] is None

@@ -17,7 +17,7 @@ import pytest
 from tests.faults import invariants
 from tests.faults.machine import PROMISE, agents, fake_agent, need, nobody_left, running, shell_agent, told
 from tests.scale import trials
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 
 TWO_ITERATIONS = f'echo at work; [ "$SPOOL_ITERATION" = 1 ] || echo "{PROMISE}"'
 CALLS = {
@@ -31,7 +31,9 @@ CALLS = {
 @cache
 def strace() -> str:
     path = need("strace")
-    tried = subprocess.run([path, "-o", "/dev/null", "true"], capture_output=True, text=True, check=False, timeout=60)
+    tried = subprocess.run(
+        [path, "-o", "/dev/null", "true"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     if tried.returncode:
         pytest.skip(f"strace may not trace here: {tried.stderr.strip()[:200]}")
     return path
@@ -42,7 +44,8 @@ def traced(scratch: Scratch, *options: str, fresh: bool = False) -> subprocess.C
     words = ["ralph", "Work", "--change", CHANGE, "--max-iterations", "2", *(["--fresh"] if fresh else [])]
     return subprocess.run(
         [strace(), *options, *scratch.argv(*words)],
-        cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=120, check=False,
+        cwd=scratch.root, env=scratch.env, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 
 
@@ -146,14 +149,14 @@ def tiny_disk(scratch: Scratch) -> Iterator[Path]:
     where.mkdir(mode=0o700)
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", str(where)], capture_output=True, text=True,
-        check=False, timeout=60,
+        check=False, timeout=PATIENCE_S,
     )  # fmt: skip
     if mounted.returncode:
         pytest.skip(f"cannot mount here: {mounted.stderr.strip()}")
     try:
         yield where
     finally:
-        subprocess.run(["umount", "--lazy", str(where)], check=False, timeout=60)
+        subprocess.run(["umount", "--lazy", str(where)], check=False, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("says", ["little", "much"])
@@ -162,7 +165,7 @@ def test_a_full_disk_is_a_clear_error_and_the_state_stays_readable(
 ) -> None:
     size = 100 if says == "little" else 40_000
     shell_agent(scratch, f"head -c {size} /dev/zero | tr '\\0' x; echo; sleep 0.02; exit 0")
-    done = scratch.ralph("Work", "--no-max-iterations", timeout=120)
+    done = scratch.ralph("Work", "--no-max-iterations")
     assert done.returncode == 1, done.stdout[-2_000:]
     assert "No space left on device" in done.stderr
     assert str(tiny_disk) in done.stderr
@@ -197,7 +200,7 @@ time.sleep(1000)
     with running(scratch, "Work", stderr=subprocess.PIPE) as runner:
         told(scratch, "full")
         runner.terminate()
-        _, errors = runner.communicate(timeout=60)
+        _, errors = runner.communicate(timeout=PATIENCE_S)
     assert runner.returncode == 1
     assert b"No space left on device" in errors
     assert b"Traceback" not in errors
@@ -237,7 +240,8 @@ def test_a_folder_that_may_not_be_written_is_a_clear_error(scratch: Scratch, clo
     try:
         done = subprocess.run(
             without_override(scratch.argv("ralph", "Work", "--change", CHANGE)),
-            cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False,
+            cwd=scratch.root, env=scratch.env, capture_output=True, text=True,
+            timeout=PATIENCE_S, check=False,
         )  # fmt: skip
     finally:
         folder.chmod(0o700)
@@ -259,7 +263,8 @@ def test_locks_of_another_user_are_named_as_such(scratch: Scratch) -> None:
     os.chown(locks, 65534, 65534)
     done = subprocess.run(
         without_override(scratch.argv("ralph", "Work", "--change", CHANGE)),
-        cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False,
+        cwd=scratch.root, env=scratch.env, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode != 0, done.stdout
     assert f"{locks} belongs to another user" in done.stderr

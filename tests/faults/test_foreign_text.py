@@ -17,9 +17,9 @@ from spool.cli.target import _row
 from spool.cli.wt.main import wt_loop
 from spool.domain.change import ChangeInfo
 from spool.views.say import json_text
-from tests.support import CHANGE, PROPOSAL, Scratch, Steps, make_scratch
+from tests.support import CHANGE, PATIENCE_S, PROPOSAL, Scratch, Steps, make_scratch, wait_for
 from tests.web.support import serving
-from tests.worktrees import Fleet, wait_for
+from tests.worktrees import Fleet
 
 pytestmark = pytest.mark.xdist_group("foreign text")  # one repository for all
 C1_AND_BIDI = "\x9b31m\x9d52;c;AAAA\x9c\u202egnp.exe\u2066\u200f\x7f"
@@ -91,7 +91,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     started = Fleet(scratch).wt(*words, "--done", "promise")
     assert started.returncode == 0, started.stderr
     loop = scratch.root / ".claude" / "loop-state.json"
-    wait_for(lambda: loop.exists() and json.loads(loop.read_text())["status"] != "running", 60)
+    wait_for(lambda: loop.exists() and json.loads(loop.read_text())["status"] != "running")
     with (scratch.root / ".claude" / "ralph-loop.log").open("a") as log:
         log.write(NASTY + "\n")
     for state in (scratch.root / ".spool" / ".state").glob("*/*/state.json"):
@@ -109,7 +109,8 @@ def run(scratch: Scratch, program: str, words: list[str]) -> tuple[str, str]:
     code = f"from spool.__main__ import {'main' if program == 'spool' else 'wt_loop'} as main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
-        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
+        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     return done.stdout.decode(), done.stderr.decode()
 

@@ -14,8 +14,8 @@ import pytest
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.working_tree import GitWorktree
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told, wait_until
-from tests.support import CHANGE, Scratch
+from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 WORK = f'echo line >> work.txt\n[ "$SPOOL_ITERATION" = 3 ] && echo "{PROMISE}"\nexit 0'
 
@@ -124,7 +124,7 @@ def test_nothing_that_the_repository_configures_is_run(scratch: Scratch, door: s
             for words in (("stories",), ("ralph", "--status", "-c", CHANGE), ("harness", "list"), ("ps",), ("trust",)):
                 scratch.spool(*words)
     assert sorted(path.name for path in marks.iterdir()) == []
-    subprocess.run(["git", "cat-file", "-p", gone], cwd=scratch.root, env=scratch.env, check=False, timeout=60)
+    subprocess.run(["git", "cat-file", "-p", gone], cwd=scratch.root, env=scratch.env, check=False, timeout=PATIENCE_S)
     assert [path.name for path in marks.iterdir()], "the trap itself does not work"
 
 
@@ -142,7 +142,7 @@ def test_a_repository_whose_settings_name_another_working_tree_is_not_used(scrat
 
 def test_environment_that_points_git_elsewhere_is_not_obeyed(scratch: Scratch, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
-    subprocess.run(["git", "init", "--quiet", str(elsewhere)], env=scratch.env, check=True, timeout=60)
+    subprocess.run(["git", "init", "--quiet", str(elsewhere)], env=scratch.env, check=True, timeout=PATIENCE_S)
     env = {"GIT_DIR": str(elsewhere / ".git"), "GIT_WORK_TREE": str(elsewhere), "GIT_INDEX_FILE": str(tmp_path / "i")}
     shell_agent(scratch, WORK)
     assert scratch.ralph("Work", env=env).returncode == 0
@@ -177,7 +177,7 @@ def test_a_git_that_ignores_the_request_to_end_is_ended_all_the_same(scratch: Sc
     shell_agent(scratch, WORK)
     done = scratch.ralph("Work", "--command-timeout", "1", "--max-iterations", "1")
     assert done.returncode == 3, done.stderr
-    wait_until(lambda: not marked(scratch), "the end of every git")
+    wait_for(lambda: not marked(scratch), "the end of every git")
 
 
 def test_a_slow_git_is_waited_for(scratch: Scratch) -> None:
@@ -194,9 +194,9 @@ def test_a_stop_is_seen_while_git_takes_its_time(scratch: Scratch) -> None:
     with running(scratch, "Work", "--command-timeout", "1h") as runner:
         told(scratch, "slow")
         runner.terminate()
-        assert runner.wait(30) == 130
+        assert runner.wait(PATIENCE_S) == 130
     invariants.complete(scratch)
-    wait_until(lambda: not marked(scratch), "the end of every git")
+    wait_for(lambda: not marked(scratch), "the end of every git")
 
 
 def test_a_git_that_exits_while_its_child_holds_its_pipes_is_not_waited_for(scratch: Scratch) -> None:
@@ -308,7 +308,7 @@ def test_every_kind_of_repository_works(scratch: Scratch, tmp_path: Path, kind: 
     if counted:
         assert ".state" not in subprocess.run(
             ["git", "status", "--porcelain", "--untracked-files=all"],
-            cwd=root, env=scratch.env, capture_output=True, text=True, check=True, timeout=60,
+            cwd=root, env=scratch.env, capture_output=True, text=True, check=True, timeout=PATIENCE_S,
         ).stdout  # fmt: skip
 
 
@@ -408,15 +408,15 @@ else:
         told(scratch, "prompt1")
         assert scratch.ralph("--add-context", "The port is 8080").returncode == 0
         kept = scratch.root / ".git" / "spool" / "state"
-        wait_until(lambda: list(kept.glob("*/context.md")), "the second name of the context")
+        wait_for(lambda: list(kept.glob("*/context.md")), "the second name of the context")
         release(scratch, "noted")
         told(scratch, "cleaned")
-        wait_until((scratch.state / "context.md").exists, "the folder to come back")
+        wait_for((scratch.state / "context.md").exists, "the folder to come back")
         shown = json.loads(scratch.ralph("--status", "--json").stdout)
         assert (shown["status"], shown["runner_alive"], shown["context"]) == ("running", True, True)
         assert scratch.ralph("--add-context", "The host is localhost").returncode == 0
         release(scratch, "go")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert "The port is 8080\nThe host is localhost" in told(scratch, "prompt2")
     invariants.complete(scratch)
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.faults import invariants
 from tests.faults.doors import DOORS, TICK_ALL, Door
-from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, runs, shell_agent, wait_until
+from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, runs, shell_agent
 from tests.scale import SEED, trials
-from tests.support import Scratch
+from tests.support import Scratch, wait_for
 
 AT_WORK = "echo at work; echo $SPOOL_ITERATION >> $HOME/witness; : > $HOME/beat; sleep 0.05"
 
@@ -27,7 +27,7 @@ def test_a_runner_killed_at_any_moment_tears_nothing_and_the_next_run_continues(
     shell_agent(scratch, f"{TICK_ALL.format(tasks=door.tasks)}; echo '{PROMISE}'")
     command, runner = door.start()
     assert warm.wait(command) == 0, warm.errors()
-    wait_until(lambda: not runs(runner), "the last run to end")
+    wait_for(lambda: not runs(runner), "the last run to end")
     invariants.complete(door.folder)
     outcomes = {record["iteration"]: record["outcome"] for record in invariants.records(door.folder)}
     assert witnessed, "no agent was ever at work"
@@ -48,7 +48,7 @@ def kill_again_and_again(scratch: Scratch, warm: Warm, door: Door, *, rounds: in
         time.sleep(chance.uniform(0, 0.2))  # the moment of the kill is the experiment, not a synchronisation
         end(runner)
         warm.wait(command)
-        wait_until(lambda runner=runner: not runs(runner), "the runner to die")  # type: ignore[misc]
+        wait_for(lambda runner=runner: not runs(runner), "the runner to die")  # type: ignore[misc]
         invariants.hold(door.folder)
     nobody_left(scratch)
     return {int(line) for line in (scratch.home / "witness").read_text().split()}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.scale import trials
-from tests.support import CHANGE, Scratch, make_scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
 AGENT = """
@@ -81,7 +81,7 @@ def run(scratch: Scratch, die_at: int) -> int:
         env={**scratch.env, "DIE_AT": str(die_at)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     ).returncode
 

@@ -16,9 +16,8 @@ from tests.faults.machine import (
     shell_agent,
     terminal,
     told,
-    wait_until,
 )
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 ROOM_KIB = 64 << 10
 
@@ -29,10 +28,10 @@ def measure(scratch: Scratch, *words: str) -> int:
         told(scratch, "before")
         start = peak_kib(runner.pid)
         release(scratch, "print")
-        told(scratch, "after", timeout_s=300)
+        told(scratch, "after")
         grown = peak_kib(runner.pid) - start
         release(scratch, "end")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     for path in (scratch.state / "journal.jsonl", *(scratch.state / "logs").iterdir()):
         os.truncate(path, 0)  # a gigabyte each; the journal has a second name, so that removing this one frees nothing
     return grown
@@ -118,7 +117,7 @@ say(PROMISE[iteration:] + "\\n")
 """,
     )
     cuts = str(len(PROMISE))
-    done = scratch.ralph("Work", "--min-iterations", cuts, "--max-iterations", cuts, timeout=120)
+    done = scratch.ralph("Work", "--min-iterations", cuts, "--max-iterations", cuts)
     assert done.returncode == 0
     missed = [record["iteration"] for record in scratch.history() if not record["completion_found"]]
     assert not missed
@@ -194,7 +193,8 @@ say(json.dumps({"type": "result", "is_error": True, "result": text}) + "\\n")
         assert harmless(screen.seen)
     plain = subprocess.run(
         scratch.argv("ralph", "Work", "--change", scratch.change.name, *words),
-        cwd=scratch.root, env=scratch.env, capture_output=True, timeout=60, check=False,
+        cwd=scratch.root, env=scratch.env, capture_output=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert harmless(plain.stdout + plain.stderr)
     assert b"\x1b" not in plain.stdout + plain.stderr
@@ -217,9 +217,9 @@ say(PROMISE + "\\n")
 """,
     )
     with running(scratch, "Work", "--max-iterations", "1") as runner:
-        wait_until(lambda: _in_journal(scratch, b"a first line"), "the first line in the journal")
+        wait_for(lambda: _in_journal(scratch, b"a first line"), "the first line in the journal")
         release(scratch, "seen")
-        assert runner.wait(60) == 3
+        assert runner.wait(PATIENCE_S) == 3
     [record] = scratch.history()
     assert record["outcome"] == "no promise"
     assert "cut" in record["reason"]
@@ -238,10 +238,10 @@ os.kill(int((here / "seen").read_text()), signal.SIGCONT)
 """,
     )
     with running(scratch, "Work", "--max-iterations", "1") as runner:
-        wait_until(lambda: _in_journal(scratch, b"a first line"), "the first line in the journal")
+        wait_for(lambda: _in_journal(scratch, b"a first line"), "the first line in the journal")
         (scratch.home / "pid").write_text(str(runner.pid))
         (scratch.home / "pid").rename(scratch.home / "seen")
-        assert runner.wait(60) == 3
+        assert runner.wait(PATIENCE_S) == 3
     [record] = scratch.history()
     assert record["outcome"] == "no promise"
 

@@ -8,9 +8,9 @@ import signal
 import time
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, peak_kib, shell_agent, wait_until
+from tests.faults.machine import PROMISE, Warm, end, peak_kib, shell_agent
 from tests.scale import SEED, trials
-from tests.support import Scratch
+from tests.support import Scratch, wait_for
 
 LIMITED = json.dumps({"type": "error", "error": {"name": "APIError", "data": {"message": "slow", "statusCode": 429}}})
 AGENT = f"""
@@ -51,7 +51,7 @@ def test_a_long_loop_with_stops_and_a_person_editing(scratch: Scratch, warm: War
 def one_run(scratch: Scratch, warm: Warm, chance: random.Random, until: int) -> None:
     """Run the loop up to an iteration, then stop it, sometimes twice; edit beside it all the time."""
     runner = warm.ralph("Work", "--no-max-iterations", "--no-stream")
-    wait_until(lambda: reached(scratch) or warm.ended(runner), "the first iteration")
+    wait_for(lambda: reached(scratch) or warm.ended(runner), "the first iteration")
     peak, edited = peak_kib(runner), scratch.root / "person.txt"
     while reached(scratch) < until:
         assert not warm.ended(runner), warm.errors()

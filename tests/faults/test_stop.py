@@ -22,10 +22,9 @@ from tests.faults.machine import (
     shell_agent,
     terminal,
     told,
-    wait_until,
 )
 from tests.scale import SEED, trials
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 STUBBORN = """
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -82,9 +81,9 @@ def test_two_stops_force(scratch: Scratch) -> None:
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.terminate()
-        wait_until(lambda: any(e["type"] == "StopRequested" for e in scratch.journal()), "the request in the journal")
+        wait_for(lambda: any(e["type"] == "StopRequested" for e in scratch.journal()), "the request in the journal")
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
         assert not agents(scratch)
     stops = [event["forced"] for event in scratch.journal() if event["type"] == "StopRequested"]
     assert stops == [False, True]
@@ -98,7 +97,7 @@ def test_a_loop_that_was_stopped_goes_on_where_it_was(scratch: Scratch) -> None:
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
     shell_agent(scratch, f"echo '{PROMISE}'")
     done = scratch.ralph("Work")
     assert done.returncode == 0
@@ -113,7 +112,7 @@ def test_a_promise_made_after_the_stop_does_not_count(scratch: Scratch) -> None:
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
     assert scratch.load_state()["status"] == "stopped"
 
 
@@ -123,7 +122,7 @@ def test_every_signal_to_stop_ends_the_tree_and_saves(scratch: Scratch, signum: 
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.send_signal(signum)
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
         assert not agents(scratch)
     assert scratch.load_state()["status"] == "stopped"
     invariants.complete(scratch)
@@ -132,7 +131,7 @@ def test_every_signal_to_stop_ends_the_tree_and_saves(scratch: Scratch, signum: 
 def test_a_closed_terminal_ends_the_tree_and_saves(scratch: Scratch) -> None:
     fake_agent(scratch, "subprocess.Popen(['setsid', 'sleep', '1000'])" + WILLING)
     with terminal(scratch, "Work") as screen:
-        wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
+        wait_for(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         screen.hang_up()
         code = screen.wait()
         assert code == 130
@@ -145,7 +144,7 @@ def test_a_closed_terminal_ends_the_tree_and_saves(scratch: Scratch) -> None:
 def test_ctrl_c_once_stops_and_says_how_to_go_on(scratch: Scratch) -> None:
     fake_agent(scratch, WILLING)
     with terminal(scratch, "Work") as screen:
-        wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
+        wait_for(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         screen.press(CTRL_C)
         assert screen.wait() == 130
         assert b"Continue with" in screen.seen
@@ -156,9 +155,9 @@ def test_ctrl_c_once_stops_and_says_how_to_go_on(scratch: Scratch) -> None:
 def test_ctrl_c_twice_forces(scratch: Scratch) -> None:
     fake_agent(scratch, STUBBORN)
     with terminal(scratch, "Work") as screen:
-        wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
+        wait_for(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         screen.press(CTRL_C)
-        wait_until(lambda: screen.read() and any(e["type"] == "StopRequested" for e in scratch.journal()), "the stop")
+        wait_for(lambda: screen.read() and any(e["type"] == "StopRequested" for e in scratch.journal()), "the stop")
         screen.press(CTRL_C)
         assert screen.wait() == 130
         assert not agents(scratch)
@@ -170,14 +169,14 @@ def test_ctrl_c_twice_forces(scratch: Scratch) -> None:
 def test_ctrl_z_pauses_the_agent_too_and_both_come_back(scratch: Scratch) -> None:
     fake_agent(scratch, "tell('ready', os.getpid())\nwait_for('go')\nsay(PROMISE)")
     with terminal(scratch, "Work") as screen:
-        wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
+        wait_for(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         agent = int(told(scratch, "ready"))
         for _ in range(3):
             screen.press(CTRL_Z)
-            wait_until(lambda: process_state(screen.pid) == "T", "the runner to stop")
-            wait_until(lambda: process_state(agent) == "T", "the agent to stop")
+            wait_for(lambda: process_state(screen.pid) == "T", "the runner to stop")
+            wait_for(lambda: process_state(agent) == "T", "the agent to stop")
             end(screen.pid, signal.SIGCONT)
-            wait_until(lambda: process_state(agent) == "S", "the agent to go on")
+            wait_for(lambda: process_state(agent) == "S", "the agent to go on")
         (scratch.home / "go").touch()
         assert screen.wait() == 0
     assert [record["outcome"] for record in scratch.history()] == ["completed"]
@@ -186,12 +185,12 @@ def test_ctrl_z_pauses_the_agent_too_and_both_come_back(scratch: Scratch) -> Non
 def test_a_paused_runner_that_is_killed_leaves_no_paused_agent(scratch: Scratch) -> None:
     fake_agent(scratch, WILLING)
     with terminal(scratch, "Work") as screen:
-        wait_until(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
+        wait_for(lambda: screen.read() and (scratch.home / "ready").exists(), "the agent")
         agent = int(told(scratch, "ready"))
         screen.press(CTRL_Z)
-        wait_until(lambda: process_state(agent) == "T", "the agent to stop")
+        wait_for(lambda: process_state(agent) == "T", "the agent to stop")
         end(screen.pid)
-        wait_until(lambda: not runs(agent), "the end of the agent")
+        wait_for(lambda: not runs(agent), "the end of the agent")
 
 
 def test_an_agent_that_opens_the_terminal_is_never_stopped_by_it(scratch: Scratch) -> None:
@@ -215,7 +214,7 @@ say(PROMISE)
 def test_a_stop_is_seen_while_the_loop_pauses_after_errors(scratch: Scratch) -> None:
     shell_agent(scratch, "exit 1")
     with running(scratch, "Work", env={"SPOOL_ERROR_PAUSE": "50"}) as runner:
-        wait_until(
+        wait_for(
             lambda: (
                 (scratch.state / "journal.jsonl").exists()
                 and any(event["type"] == "Waiting" for event in invariants.lines(scratch.state / "journal.jsonl"))
@@ -223,5 +222,5 @@ def test_a_stop_is_seen_while_the_loop_pauses_after_errors(scratch: Scratch) -> 
             "the pause",
         )
         runner.terminate()
-        assert runner.wait(30) == 130
+        assert runner.wait(PATIENCE_S) == 130
     invariants.complete(scratch)

@@ -27,10 +27,9 @@ from tests.faults.machine import (
     shell_agent,
     supervisor_of,
     told,
-    wait_until,
     without_control_groups,
 )
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 FAMILY = """
 subprocess.Popen(["sleep", "1000"])
@@ -48,7 +47,7 @@ def test_a_killed_runner_leaves_nobody(scratch: Scratch) -> None:
     fake_agent(scratch, FAMILY)
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         runner.kill()
         nobody_left(scratch)
 
@@ -57,9 +56,9 @@ def test_a_killed_supervisor_leaves_nobody_and_ends_the_run_with_a_clear_error(s
     fake_agent(scratch, FAMILY)
     with running(scratch, "Work", stderr=subprocess.PIPE) as runner:
         told(scratch, "ready")
-        wait_until(lambda: len(agents(scratch)) >= 7, "the whole family")
+        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         end(supervisor_of(runner.pid))
-        _, errors = runner.communicate(timeout=60)
+        _, errors = runner.communicate(timeout=PATIENCE_S)
         assert not agents(scratch)
     assert runner.returncode == 1
     assert b"the agent supervisor was killed" in errors
@@ -76,8 +75,8 @@ def test_supervisor_and_then_runner_are_killed(scratch: Scratch) -> None:
     with running(scratch, "Work") as runner:
         agent = int(told(scratch, "ready"))
         end(supervisor_of(runner.pid))
-        wait_until(lambda: not runs(agent), "the end of the agent, which dies with its supervisor")
-        wait_until(lambda: not agents(scratch) or runner.poll() is not None, "the runner's sweep")
+        wait_for(lambda: not runs(agent), "the end of the agent, which dies with its supervisor")
+        wait_for(lambda: not agents(scratch) or runner.poll() is not None, "the runner's sweep")
         runner.kill()
         nobody_left(scratch)
 
@@ -88,10 +87,10 @@ def test_a_stopped_supervisor_wakes_up_when_the_runner_dies(scratch: Scratch) ->
         told(scratch, "ready")
         supervisor = supervisor_of(runner.pid)
         end(supervisor, signal.SIGSTOP)
-        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        wait_for(lambda: process_state(supervisor) == "T", "the supervisor to stop")
         runner.kill()
         nobody_left(scratch)
-        wait_until(lambda: not runs(supervisor), "the supervisor to leave")
+        wait_for(lambda: not runs(supervisor), "the supervisor to leave")
 
 
 def test_a_stopped_supervisor_does_not_hold_up_a_stop(scratch: Scratch) -> None:
@@ -100,9 +99,9 @@ def test_a_stopped_supervisor_does_not_hold_up_a_stop(scratch: Scratch) -> None:
         told(scratch, "ready")
         supervisor = supervisor_of(runner.pid)
         end(supervisor, signal.SIGSTOP)
-        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        wait_for(lambda: process_state(supervisor) == "T", "the supervisor to stop")
         runner.terminate()
-        assert runner.wait(60) == 130
+        assert runner.wait(PATIENCE_S) == 130
     assert not agents(scratch)
     invariants.complete(scratch)
 
@@ -122,9 +121,9 @@ def test_a_supervisor_that_is_stopped_between_iterations_wakes_up_for_the_next(s
         told(scratch, "between")
         supervisor = supervisor_of(runner.pid)
         end(supervisor, signal.SIGSTOP)
-        wait_until(lambda: process_state(supervisor) == "T", "the supervisor to stop")
+        wait_for(lambda: process_state(supervisor) == "T", "the supervisor to stop")
         release(scratch, "go")
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert [record["outcome"] for record in scratch.history()] == ["no promise", "completed"]
 
 
@@ -146,9 +145,9 @@ os.kill(os.getpid(), 9)  # with the supervisor's report unread: its next read sa
 
 
 def test_a_runner_that_dies_with_an_unread_report_leaves_nobody(scratch: Scratch) -> None:
-    subprocess.run([sys.executable, "-c", UNREAD], env=scratch.env, timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", UNREAD], env=scratch.env, timeout=PATIENCE_S, check=False)
     nobody_left(scratch)
-    wait_until(lambda: not marked(scratch), "the supervisor to leave")
+    wait_for(lambda: not marked(scratch), "the supervisor to leave")
 
 
 def test_processes_that_cannot_be_ended_are_told_and_hold_nobody_up(scratch: Scratch) -> None:
@@ -169,7 +168,7 @@ say(PROMISE)
     without = without_control_groups([setpriv, "--bounding-set=-kill", *ralph])
     try:
         done = subprocess.run(
-            without, cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False
+            without, cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
         assert done.returncode == 0, done.stderr
         assert "cannot stop processes" in done.stdout
@@ -192,7 +191,7 @@ say(PROMISE)
 def test_chains_of_forks_do_not_outrun_the_sweep(scratch: Scratch) -> None:
     fake_agent(scratch, CHAINS)
     with running(scratch, "Work") as runner:
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
         assert not agents(scratch)
     assert not [event for event in scratch.journal() if event["type"] == "Warning"]
 
@@ -211,6 +210,6 @@ def test_a_launcher_that_blocks_or_ignores_sigchld_does_not_hide_an_agents_end(
 ) -> None:
     shell_agent(scratch, f"sleep 1; echo '{PROMISE}'")
     runner = scratch.start("ralph", "Work", "--change", CHANGE, "--idle-timeout", "30", preexec_fn=launcher)
-    assert runner.wait(60) == 0
+    assert runner.wait(PATIENCE_S) == 0
     assert [record["outcome"] for record in scratch.history()] == ["completed"]
     assert scratch.history()[0]["changed_files"] == 0

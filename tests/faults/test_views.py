@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import fake_agent, release, running, shell_agent, told, wait_until
-from tests.support import CHANGE, Scratch
+from tests.faults.machine import fake_agent, release, running, shell_agent, told
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 MUCH = "for number in range(400):\n    say('x' * 1_000 + '\\n')\n"
 """More than a pipe holds, in every iteration."""
@@ -32,7 +32,7 @@ def test_the_loop_goes_on_when_its_reader_is_gone(scratch: Scratch, view: tuple[
         runner.stdout.close()
         release(scratch, "gone")
         errors = runner.stderr.read()
-        assert runner.wait(60) == 0
+        assert runner.wait(PATIENCE_S) == 0
     assert b"spool:" not in errors  # no complaint; the next command stands there
     assert [record["outcome"] for record in scratch.history()] == ["no promise", "no promise", "completed"]
     invariants.complete(scratch)
@@ -52,15 +52,15 @@ def test_the_loop_goes_on_when_its_reader_is_stopped(scratch: Scratch, view: tup
             told(scratch, "ready")
             reader.send_signal(signal.SIGSTOP)
             release(scratch, "stopped")
-            wait_until(lambda: ended(scratch), "the loop to end, though nobody reads")
+            wait_for(lambda: ended(scratch), "the loop to end, though nobody reads")
             assert scratch.load_state()["status"] == "done"
             # What was asked for is still to be shown, but nobody else has to wait for that.
             shell_agent(scratch, "echo '<promise>COMPLETE</promise>'")
             again = scratch.ralph("Work")
             assert again.returncode == 0, again.stderr
             reader.send_signal(signal.SIGCONT)
-            assert runner.wait(60) == 0
-        assert reader.wait(60) == 0
+            assert runner.wait(PATIENCE_S) == 0
+        assert reader.wait(PATIENCE_S) == 0
         shown = kept.read_text()
         assert ("RunEnded" if view else "done: the agent kept its promise") in shown.splitlines()[-1]
     finally:
@@ -84,7 +84,7 @@ def test_a_runner_whose_reader_never_reads_again_can_be_stopped(scratch: Scratch
                     break
                 except subprocess.TimeoutExpired:
                     continue
-            assert runner.wait(60) == 130
+            assert runner.wait(PATIENCE_S) == 130
             errors = runner.stderr.read()
     finally:
         os.close(reading)
@@ -101,7 +101,8 @@ def test_closed_standard_streams_harm_neither_loop_nor_files(scratch: Scratch, c
     command = " ".join(f"{number}>&-" for number in closed)
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {command}', "sh", *scratch.argv("ralph", "Work", "--change", CHANGE)],
-        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL, timeout=60, check=False, capture_output=True,
+        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL,
+        timeout=PATIENCE_S, check=False, capture_output=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (scratch.state / "logs/0001.out").read_bytes() == b"at work\n<promise>COMPLETE</promise>\n"
@@ -114,6 +115,6 @@ def test_a_full_disk_behind_standard_output_ends_the_view_not_the_loop(scratch: 
     with open("/dev/full", "wb") as full, running(scratch, "Work", stdout=full, stderr=subprocess.PIPE) as runner:
         assert runner.stderr is not None
         errors = runner.stderr.read()
-        assert runner.wait(60) == 0, errors
+        assert runner.wait(PATIENCE_S) == 0, errors
     assert b"cannot write output" in errors
     assert len(scratch.history()) == 3

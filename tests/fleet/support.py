@@ -10,34 +10,23 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from tests.fleet.machinery import Proxy, alive, descendants
+from tests.support import PATIENCE_S, wait_for
 
 AGENT = Path(__file__).with_name("agent.py")
 PROJECT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
-HEARTBEAT_S = 5
-_Found = TypeVar("_Found")
-
-
-def until(what: Callable[[], _Found], why: str, patience_s: float = PATIENCE_S) -> _Found:
-    """Wait until something is there, and return it."""
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        if found := what():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {patience_s:g} s: {why}")
+HEARTBEAT_S = 8
+"""After which a host counts as dead; those of a test share two processors with the rest, and must not seem so."""
 
 
 def free_port() -> int:
@@ -69,7 +58,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
-        until(lambda: self._record.exists() and self._record.read_bytes() != known, "the server")
+        wait_for(lambda: self._record.exists() and self._record.read_bytes() != known, "the server")
 
     @property
     def _record(self) -> Path:
@@ -89,7 +78,7 @@ class Server:
         assert self._process is not None
         with suppress(ProcessLookupError):
             os.kill(self.about["process"]["pid"], signal.SIGKILL)
-        self._process.wait(timeout=120)
+        self._process.wait(timeout=PATIENCE_S)
 
 
 @dataclass
@@ -107,7 +96,7 @@ class WorkerHost:
     def reaches(self, step: str) -> str:
         """Wait until the host is at the step at which it freezes; return its change."""
         at = self.home / f"at-{step}"
-        return until(lambda: at.read_text() if at.exists() else "", f"{self.name} at {step}: {self.said()}")
+        return wait_for(lambda: at.read_text() if at.exists() else "", lambda: f"{self.name} at {step}: {self.said()}")
 
     def wake(self, step: str) -> None:
         """Let the host continue from the step at which it froze."""
@@ -125,7 +114,7 @@ class WorkerHost:
             for pid in gone:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        until(lambda: not any(alive(pid) for pid in gone), "the end of a host")
+        wait_for(lambda: not any(alive(pid) for pid in gone), "the end of a host")
 
     def freeze(self) -> None:
         for pid in descendants(self.process.pid):
@@ -239,12 +228,9 @@ class Fleet:
             return all(rows.get(change, {}).get("status") == "done" for change in wanted)
 
         def told() -> str:
-            return f"{self.rows()}\n" + "\n".join(f"{host.name}: {host.said()}" for host in self.hosts)
+            return f"the changes: {self.rows()}\n" + "\n".join(f"{host.name}: {host.said()}" for host in self.hosts)
 
-        try:
-            until(over, "the changes", patience_s)
-        except AssertionError:
-            raise AssertionError(told()) from None
+        wait_for(over, told, patience_s)
 
     def home(self, name: str) -> Path:
         """Make the home of a host, unless it is there."""
@@ -283,6 +269,11 @@ class Fleet:
         self.hosts.append(made)
         return made
 
+    def swept(self, host: WorkerHost) -> None:
+        """Wait until nothing of a run is left on a host; its worker removes a clone after the change has ended."""
+        runs = host.home / ".local/share/spool/fleet/runs"
+        wait_for(lambda: not list(runs.glob("*")), lambda: f"{host.name} to remove {list(runs.glob('*'))}")
+
     def agents(self, change: str = "", what: str = "start") -> list[dict[str, Any]]:
         found = read_lines(self.notes / "agents.jsonl")
         return [one for one in found if one["what"] == what and change in ("", one["change"])]
@@ -296,7 +287,7 @@ class Fleet:
 
     def working(self, change: str, times: int = 1) -> None:
         """Wait until an agent works on a change."""
-        until(lambda: len(self.agents(change)) >= times, f"agent {times} on {change}")
+        wait_for(lambda: len(self.agents(change)) >= times, f"agent {times} on {change}")
 
     def result(self, change: str) -> tuple[list[str], dict[str, str]]:
         """Return the commits on the branch of a change, oldest first, and the files of the work."""
@@ -373,15 +364,18 @@ def reach(folder: Path, base: Path | str) -> None:
 
 def git(*words: str, cwd: Path) -> str:
     env = environment(cwd) | {"GIT_CONFIG_GLOBAL": "/dev/null"}
-    done = subprocess.run(["git", *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["git", *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file that another process writes; the last one may be written only in part."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def running_server(base: Path) -> Iterator[Server]:

@@ -5,8 +5,9 @@ import threading
 import time
 from pathlib import Path
 
-from tests.fleet.support import Fleet, until
+from tests.fleet.support import Fleet
 from tests.scale import SEED
+from tests.support import wait_for
 
 CAP = 3
 KILLS = 4
@@ -48,7 +49,7 @@ def test_ten_changes_under_kills_never_pass_the_cap(fleet: Fleet) -> None:
     census = Census(fleet.notes)
     fleet.submit("--all", "--account", "team", heartbeat=4)
     for number in range(KILLS):
-        until(lambda number=number: len(fleet.agents()) > 3 * number + 2, "more agents")  # type: ignore[misc]
+        wait_for(lambda number=number: len(fleet.agents()) > 3 * number + 2, "more agents")  # type: ignore[misc]
         time.sleep(chance.random() / 2)
         name = chance.choice(names)
         hosts[name].kill()
@@ -62,7 +63,7 @@ def test_ten_changes_under_kills_never_pass_the_cap(fleet: Fleet) -> None:
     wasted = sum(outcome == "interrupted" for change in changes for _, outcome in fleet.history(change))
     assert len(fleet.agents()) <= 20 + wasted
     for host in hosts.values():
-        assert len(list((host.home / ".local/share/spool/fleet/runs").glob("*"))) == 0, "dead clones are swept"
+        fleet.swept(host)  # dead clones too
 
 
 def test_what_waits_for_an_account_is_known_without_a_worker(fleet: Fleet) -> None:
@@ -92,7 +93,7 @@ def test_a_lower_cap_holds_for_what_starts_next_and_a_queued_change_can_be_stopp
         fleet.hold(change)
     fleet.host("a", slots=3, env={"FLEET_ACCOUNT": "narrow"})
     fleet.submit("--all", "--account", "narrow", heartbeat=60)
-    first = until(fleet.agents, "an agent")[0]["change"]
+    first = wait_for(fleet.agents, "an agent")[0]["change"]
     queued = [change for change, row in fleet.rows().items() if row["status"] == "queued"]
     assert sorted([first, *queued]) == sorted(changes)
     again = fleet.spool("fleet", "submit", queued[0], "--account", "narrow", "--snapshots", "fleet://snapshots.git")

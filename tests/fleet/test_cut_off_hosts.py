@@ -1,6 +1,7 @@
 """Hosts that freeze or lose their lines: what they do later has no effect."""
 
-from tests.fleet.support import Fleet, reach, until
+from tests.fleet.support import Fleet, reach
+from tests.support import wait_for
 
 CHANGE = "001-01_work"
 
@@ -21,7 +22,7 @@ def test_a_frozen_host_that_comes_back_changes_nothing(fleet: Fleet) -> None:
     fleet.ends(CHANGE)
     fleet.is_exact(CHANGE)
     assert fleet.history(CHANGE) == [(1, "interrupted"), (2, "completed"), (3, "completed")]
-    until(lambda: not list((zombie.home / ".local/share/spool/fleet/runs").glob("*")), "the end of the zombie's run")
+    fleet.swept(zombie)
     assert [one["step"] for one in zombie.steps()] == ["clone", "claim", "gate", "agent"]
     assert "given the change to another host" in zombie.said() or "could not be renewed" in zombie.said()
 
@@ -35,7 +36,7 @@ def test_a_partitioned_host_stops_its_agent_before_another_one_starts(fleet: Fle
     fleet.working(CHANGE)
     alone.proxy.cut()
     reach(alone.home, fleet.base / "nowhere")
-    until(lambda: "could not be renewed" in alone.said(), "the end of the lease")
+    wait_for(lambda: "could not be renewed" in alone.said(), "the end of the lease")
     fleet.host("other")
     fleet.working(CHANGE, times=2)
     assert not list((alone.home / ".local/share/spool/fleet/runs").glob("*"))
@@ -60,7 +61,7 @@ def test_a_task_that_lay_in_a_frozen_host_is_refused(fleet: Fleet) -> None:
     assert claimed[2] > 1
     sleeper.wake("clone")
     refused = ("a later attempt has it", "given the change to another host", "could not be renewed")
-    until(lambda: any(why in sleeper.said() for why in refused), "the end of the old attempt")
+    wait_for(lambda: any(why in sleeper.said() for why in refused), "the end of the old attempt")
     fleet.release(CHANGE)
     fleet.ends(CHANGE)
     fleet.is_exact(CHANGE)

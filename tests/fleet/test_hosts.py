@@ -12,7 +12,8 @@ from temporalio.client import Client
 
 from tests.fenced import needs_a_sandbox
 from tests.fleet.machinery import descendants
-from tests.fleet.support import Fleet, Server, environment, git, until
+from tests.fleet.support import Fleet, Server, environment, git
+from tests.support import PATIENCE_S, wait_for
 
 CHANGE = "001-01_work"
 BLOCKED = """
@@ -96,12 +97,12 @@ def test_a_killed_worker_takes_its_runner_and_its_agent_along(fleet: Fleet) -> N
     host.process.kill()
     host.process.wait()
     wanted = f"agent.py\0{fleet.notes}".encode()
-    until(lambda: not any(wanted in _command(path) for path in Path("/proc").glob("[0-9]*")), "the end of the agent")
+    wait_for(lambda: not any(wanted in _command(path) for path in Path("/proc").glob("[0-9]*")), "the end of the agent")
     fleet.release(CHANGE)
     fleet.host("a", apart=False)
     fleet.ends(CHANGE)
     fleet.is_exact(CHANGE)
-    assert not list((host.home / ".local/share/spool/fleet/runs").glob("*"))
+    fleet.swept(host)
 
 
 def test_a_host_that_shuts_down_hands_its_change_over_at_once(fleet: Fleet) -> None:
@@ -113,7 +114,7 @@ def test_a_host_that_shuts_down_hands_its_change_over_at_once(fleet: Fleet) -> N
     fleet.working(CHANGE)
     for pid in descendants(host.process.pid):
         os.kill(pid, signal.SIGTERM)
-    assert host.process.wait(timeout=60) == 0
+    assert host.process.wait(timeout=PATIENCE_S) == 0
     fleet.release(CHANGE)
     fleet.host("b")
     fleet.ends(CHANGE)
@@ -171,10 +172,10 @@ def test_a_change_whose_agent_is_not_signed_in_here_is_left_to_others(fleet: Fle
     program.chmod(0o755)
     host = fleet.host("a", env={"PATH": f"{fleet.base}{os.pathsep}{os.environ['PATH']}"})
     fleet.submit(CHANGE, "--harness", "claude", heartbeat=60)
-    until(lambda: f"{CHANGE}: claude is not signed in on this host" in host.said(), "the words")
+    wait_for(lambda: f"{CHANGE}: claude is not signed in on this host" in host.said(), "the words")
     assert {one["step"] for one in host.steps()} == {"clone"}
     assert fleet.mark(CHANGE)["stage"] == "submitted"
-    assert "claude is not signed in" in until(lambda: fleet.row(CHANGE)["reason"], "the reason")
+    assert "claude is not signed in" in wait_for(lambda: fleet.row(CHANGE)["reason"], "the reason")
 
 
 def test_a_worker_that_is_too_old_for_the_protocol_takes_no_work_and_says_so(fleet: Fleet) -> None:
@@ -186,7 +187,7 @@ def test_a_worker_that_is_too_old_for_the_protocol_takes_no_work_and_says_so(fle
 
     asyncio.run(start())
     host = fleet.host("a")
-    until(lambda: "too old for 1 change in the queue (protocol 1): upgrade Spool here" in host.said(), "the words")
+    wait_for(lambda: "too old for 1 change in the queue (protocol 1): upgrade Spool here" in host.said(), "the words")
     assert not host.steps()
 
 

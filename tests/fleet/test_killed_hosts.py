@@ -1,6 +1,7 @@
 """A host dies at each step; another one continues, and nothing runs twice in effect."""
 
-from tests.fleet.support import Fleet, git, until
+from tests.fleet.support import Fleet, git
+from tests.support import wait_for
 
 STEPS = ("clone", "claim", "gate", "agent", "end", "result", "completion")
 _TWICE = [(1, "interrupted"), (2, "completed"), (3, "completed")]
@@ -23,7 +24,7 @@ def test_a_host_killed_at_each_step_loses_at_most_its_iteration(fleet: Fleet) ->
     fleet.make(*changes)
     hosts = {step: fleet.host(step, dead_at="" if step == "agent" else step) for step in STEPS}
     for host in hosts.values():
-        until(lambda host=host: "takes changes" in host.said(), host.name)  # type: ignore[misc]
+        wait_for(lambda host=host: "takes changes" in host.said(), host.name)  # type: ignore[misc]
     for change in changes:
         fleet.hold(change)
     fleet.submit("--all")
@@ -31,7 +32,7 @@ def test_a_host_killed_at_each_step_loses_at_most_its_iteration(fleet: Fleet) ->
     for step in ("clone", "claim", "gate"):
         killed[step] = hosts[step].reaches(step)
         hosts[step].kill()
-    taken = until(lambda: [one["change"] for one in hosts["agent"].steps()], "the host with an agent")[0]
+    taken = wait_for(lambda: [one["change"] for one in hosts["agent"].steps()], "the host with an agent")[0]
     killed["agent"] = taken
     fleet.working(taken)
     hosts["agent"].kill()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from tests.fleet.support import Fleet, Server, environment, free_port, until
+from tests.fleet.support import Fleet, Server, environment, free_port
 from tests.fleet.test_accounts import Census
+from tests.support import wait_for
 
 CAP = 2
 EVENTS = 25
@@ -28,6 +29,11 @@ class ShortServer(Server):
         words += ["--dynamic-config-value", f"limit.historyCount.suggestContinueAsNew={EVENTS}"]
         self._at = (port, subprocess.Popen(words, env=environment(self.home), stdout=subprocess.DEVNULL))
 
+    def start_anew_if_ended(self) -> None:
+        """Take another port if somebody else took this one between the trial and the start."""
+        if self._at[1].poll() is not None:
+            self.start()
+
     @property
     def port(self) -> int:
         return self._at[0]
@@ -44,13 +50,14 @@ def short(tmp_path: Path) -> Iterator[Fleet]:
     server.start()
 
     async def answers() -> bool:
+        server.start_anew_if_ended()
         try:
             await Client.connect(f"127.0.0.1:{server.port}")
         except RuntimeError:
             return False
         return True
 
-    until(lambda: asyncio.run(answers()), "the server")
+    wait_for(lambda: asyncio.run(answers()), "the server")
     made = Fleet(tmp_path, server, "long_accounts")
     yield made
     made.close()

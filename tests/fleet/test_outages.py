@@ -4,7 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from tests.fleet.support import Fleet, Server, until
+from tests.fleet.support import Fleet, Server
+from tests.support import PATIENCE_S, wait_for
 
 CHANGE = "001-01_work"
 
@@ -31,7 +32,7 @@ def test_a_server_outage_longer_than_the_heartbeat_redoes_the_iteration(fleet: F
     fleet.submit(CHANGE)
     fleet.working(CHANGE)
     server.kill()
-    until(lambda: "could not be renewed" in host.said(), "the end of the lease")
+    wait_for(lambda: "could not be renewed" in host.said(), "the end of the lease")
     server.start()
     fleet.release(CHANGE)
     fleet.ends(CHANGE)
@@ -48,8 +49,8 @@ def test_no_agent_starts_while_the_remote_for_snapshots_is_down(fleet: Fleet) ->
     away = fleet.snapshots.with_suffix(".away")
     fleet.snapshots.rename(away)
     fleet.release(CHANGE)
-    ended = until(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
-    until(lambda: time.time() - ended > 3, "three seconds without a remote")
+    ended = wait_for(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
+    wait_for(lambda: time.time() - ended > 3, "three seconds without a remote")
     assert len(fleet.agents(CHANGE)) == 1
     away.rename(fleet.snapshots)
     fleet.ends(CHANGE)
@@ -67,12 +68,12 @@ def test_a_change_is_stopped_while_its_gate_waits_for_the_remote(fleet: Fleet) -
     away = fleet.snapshots.with_suffix(".away")
     fleet.snapshots.rename(away)
     fleet.release(CHANGE)
-    ended = until(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
-    until(lambda: time.time() - ended > 2, "a gate that waits")
+    ended = wait_for(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
+    wait_for(lambda: time.time() - ended > 2, "a gate that waits")
     stopping = fleet.start("fleet", "stop", CHANGE)
-    until(lambda: "end" in {one["step"] for one in host.steps()}, "the end of the run")
+    wait_for(lambda: "end" in {one["step"] for one in host.steps()}, "the end of the run")
     away.rename(fleet.snapshots)
-    assert stopping.wait(timeout=100) == 0
+    assert stopping.wait(timeout=PATIENCE_S) == 0
     assert fleet.mark(CHANGE)["stage"] == "stopped"
     assert fleet.spool("fleet", "retry", CHANGE).returncode == 0
     fleet.ends(CHANGE)
@@ -89,14 +90,14 @@ def test_a_result_waits_for_the_remote_of_the_code_and_can_be_stopped_meanwhile(
     away = fleet.code.with_suffix(".away")
     fleet.code.rename(away)
     fleet.release(CHANGE)
-    until(lambda: "result" in {one["step"] for one in host.steps()}, "the end of the run")
+    wait_for(lambda: "result" in {one["step"] for one in host.steps()}, "the end of the run")
     assert fleet.row(CHANGE)["status"] == "running"
     stopped = fleet.spool("fleet", "stop", CHANGE)
     assert "its branch was not updated: it was stopped before its remote answered" in stopped.stdout
     assert fleet.row(CHANGE)["exit_code"] == 5
     away.rename(fleet.code)
     assert fleet.spool("fleet", "retry", CHANGE).returncode == 0
-    until(lambda: fleet.row(CHANGE)["exit_code"] == 0, "the result")
+    wait_for(lambda: fleet.row(CHANGE)["exit_code"] == 0, "the result")
     fleet.is_exact(CHANGE)
     assert len(fleet.agents(CHANGE)) == 2
 

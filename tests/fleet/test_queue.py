@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.fleet.support import Fleet, Server, git, until
+from tests.fleet.support import Fleet, Server, git
+from tests.support import wait_for
 
 CHANGE = "001-01_work"
 
@@ -18,7 +19,7 @@ def test_a_second_submit_is_refused_and_a_done_change_can_be_shown(fleet: Fleet)
     assert fleet.row(CHANGE)["status"] == "queued"
     fleet.host("a")
     fleet.working(CHANGE)
-    running = until(lambda: (lambda row: row if row["loop"] else {})(fleet.row(CHANGE)), "the loop")
+    running = wait_for(lambda: (lambda row: row if row["loop"] else {})(fleet.row(CHANGE)), "the loop")
     assert running["status"] == "running"
     assert running["loop"]["iteration"] == 1
     assert running["holder"].startswith("a/")
@@ -59,7 +60,7 @@ def test_attach_logs_and_stop_know_a_change_by_its_id(fleet: Fleet) -> None:
     events = [json.loads(line)["type"] for line in attached.stdout.splitlines()]
     assert (events[0], events[-1], events.count("IterationEnded")) == ("RunStarted", "RunEnded", 2)
     assert "Part 2" in fleet.spool("logs", change_id).stdout
-    until(lambda: not Path(run["folder"]).exists(), "the end of the clone")
+    wait_for(lambda: not Path(run["folder"]).exists(), "the end of the clone")
     assert "Part 2" in fleet.spool("logs", run["id"], env={"HOME": str(host.home)}).stdout
     stopped = fleet.spool("stop", change_id)
     assert (stopped.returncode, "done" in stopped.stdout) == (0, True)
@@ -115,7 +116,7 @@ def test_a_stopped_change_continues_with_its_attempt_and_from_its_checkpoint(fle
 
 def test_a_rate_limit_frees_the_slot_and_keeps_the_work(fleet: Fleet) -> None:
     fleet.make(CHANGE, stories=1)
-    limited = {"error": "too many requests", "error_kind": "rate_limit", "retry_after_s": 6}
+    limited = {"error": "too many requests", "error_kind": "rate_limit", "retry_after_s": 15}
     work = [{"write": "half.txt", "text": "half\n"}, limited]
     rest = [{"append": "half.txt", "text": "whole\n"}, {"tick": 2}, {"promise": "COMPLETE"}]
     script = fleet.base / "script.json"
@@ -124,8 +125,8 @@ def test_a_rate_limit_frees_the_slot_and_keeps_the_work(fleet: Fleet) -> None:
     config.write_text(f'harness = "scripted"\n[harnesses.scripted]\nscript = "{script}"\n')
     host = fleet.host("a", slots=1)
     fleet.submit(CHANGE, heartbeat=60)
-    until(lambda: fleet.mark(CHANGE)["stage"] == "waiting", "the snapshot that waits")
-    until(lambda: not list((host.home / ".local/share/spool/fleet/runs").glob("*")), "a free slot")
+    wait_for(lambda: fleet.mark(CHANGE)["stage"] == "waiting", "the snapshot that waits")
+    fleet.swept(host)  # its slot is free
     assert git("show", f"refs/spool/fleet/{CHANGE}^1:half.txt", cwd=fleet.snapshots) == "half\n"
     fleet.ends(CHANGE)
     assert git("show", f"change/{CHANGE}:half.txt", cwd=fleet.code) == "half\nwhole\n"

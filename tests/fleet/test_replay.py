@@ -16,7 +16,8 @@ from temporalio.worker import Replayer
 
 from spool.app.fleet.workflows import Account, ChangeRun
 from spool.domain.fleet import PROTOCOL
-from tests.fleet.support import Fleet, until
+from tests.fleet.support import Fleet
+from tests.support import wait_for
 
 HISTORIES = Path(__file__).parent / "histories"
 CHANGES = ("001-01_one", "002-01_two", "003-01_three")
@@ -57,7 +58,7 @@ def test_record(fleet: Fleet) -> None:
     fleet.host("b", slots=2, env={"FLEET_ACCOUNT": "team"})
     assert fleet.spool("fleet", "account", "team", "--cap", "1").returncode == 0
     fleet.submit(CHANGES[0], CHANGES[1], "--account", "team", "--fresh", heartbeat=60)
-    until(lambda: {row["account"] for row in fleet.rows().values()} >= {"team"}, "the account")
+    wait_for(lambda: {row["account"] for row in fleet.rows().values()} >= {"team"}, "the account")
     fleet.ends(CHANGES[0], CHANGES[1])
     _record(fleet, "account", "account/team")
 

@@ -12,6 +12,7 @@ import pytest
 from spool.app.fleet import server, server_log
 from spool.errors import SpoolError
 from tests.fleet.support import environment
+from tests.support import PATIENCE_S
 
 TALKATIVE = """
 import socket, sys
@@ -87,7 +88,7 @@ def test_up_names_its_log_and_ends_in_silence(tmp_path: Path) -> None:
     assert about["log"] == f"{tmp_path}/.local/state/spool/fleet/server.log"
     assert Path(about["log"]).stat().st_mode & 0o777 == 0o600
     running.send_signal(signal.SIGTERM)
-    assert running.communicate(timeout=60)[1] == ""
+    assert running.communicate(timeout=PATIENCE_S)[1] == ""
     assert running.returncode == 0
 
 
@@ -95,7 +96,7 @@ def test_up_says_why_the_real_server_does_not_start(tmp_path: Path) -> None:
     database = tmp_path / "temporal.db"
     database.write_text("not a database " * 1_000)
     said = up(tmp_path, "--db", str(database))
-    out, err = said.communicate(timeout=120)
+    out, err = said.communicate(timeout=PATIENCE_S)
     assert (said.returncode, out) == (1, "")
     assert err.startswith("spool: the Temporal server did not start (exit code ")
     assert "file is not a database" in err

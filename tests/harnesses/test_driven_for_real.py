@@ -13,7 +13,7 @@ import pytest
 from tests.harnesses.rig import Rig, rigged
 from tests.harnesses.script import COMPLETE, Fault, Run, Say, Shell, work
 from tests.harnesses.setups import missing
-from tests.support import CHANGE
+from tests.support import CHANGE, PATIENCE_S, wait_for
 
 NEVER_ASK = {"pi", "aider"}
 """Agents that have no permissions to refuse."""
@@ -67,7 +67,7 @@ def test_neither_the_prompt_nor_a_tool_promises(rig: Rig, tmp_path: Path) -> Non
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Do the work. At its end print this line:\n<promise>COMPLETE</promise>\n")
     rig.play(Run((Shell("echo; echo '<promise>COMPLETE</promise>'"), Say("I only printed it; the work goes on."))))
-    done = rig.scratch.ralph(*rig.words("--prompt-file", str(prompt), "--max-iterations", "1")[1:], timeout=120)
+    done = rig.scratch.ralph(*rig.words("--prompt-file", str(prompt), "--max-iterations", "1")[1:], timeout=PATIENCE_S)
     assert done.returncode == 3, rig.story(done)
     assert rig.outcomes() == ["no promise"]
     if rig.name != "aider":
@@ -107,12 +107,12 @@ def test_the_status_tells_the_wait(tmp_path: Path) -> None:
         rig.play(work(fault=Fault(429, retry_after=1)))
         runner = rig.scratch.start("ralph", *rig.words(), "--change", CHANGE)
         try:
-            _until(lambda: "waiting for a rate limit, until" in rig.scratch.ralph("--status").stdout)
+            wait_for(lambda: "waiting for a rate limit, until" in rig.scratch.ralph("--status").stdout)
             status = json.loads(rig.scratch.ralph("--status", "--json").stdout)
             assert status["state"]["phase"] == "waiting for a rate limit"
             assert status["state"]["waiting_until"]
             runner.send_signal(signal.SIGTERM)
-            assert runner.wait(5) == 130
+            assert runner.wait(PATIENCE_S) == 130
         finally:
             runner.kill()
 
@@ -189,7 +189,7 @@ def test_three_megabytes_and_a_long_prompt(rig: Rig, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Do the work.\n" + "A long story. " * 15_000)
     rig.play(work(filler=3_000_000))
-    done = rig.scratch.ralph(*rig.words("--prompt-file", str(prompt), "--no-stream")[1:], timeout=180)
+    done = rig.scratch.ralph(*rig.words("--prompt-file", str(prompt), "--no-stream")[1:], timeout=PATIENCE_S)
     assert done.returncode == 0, rig.story(done)
     assert rig.outcomes() == ["completed"]
     assert len(rig.log()) > 3_000_000
@@ -203,14 +203,14 @@ def test_a_stop_during_a_tool_leaves_nothing(rig: Rig, sign: signal.Signals) -> 
     rig.play(Run((Shell(f"touch begun; {nap}"), Say(COMPLETE)), hang))
     runner = rig.scratch.start("ralph", *rig.words(), "--change", CHANGE)
     try:
-        _until(lambda: (rig.scratch.root / "begun").exists() or (hang is not None and rig.model.asked != []))
+        wait_for(lambda: (rig.scratch.root / "begun").exists() or (hang is not None and rig.model.asked != []))
         runner.send_signal(sign)
-        assert runner.wait(20) == 130
+        assert runner.wait(PATIENCE_S) == 130
     finally:
         runner.kill()
     assert rig.outcomes() == ["interrupted"]
     assert rig.scratch.load_state()["status"] == "stopped"
-    _until(lambda: not _running(nap) and not _running(str(rig.scratch.root)), 3)
+    wait_for(lambda: not _running(nap) and not _running(str(rig.scratch.root)))
 
 
 def test_the_agent_may_keep_its_conversation(rig: Rig) -> None:
@@ -223,14 +223,6 @@ def test_the_agent_may_keep_its_conversation(rig: Rig) -> None:
     assert done.returncode == 0, rig.story(done)
     assert rig.outcomes() == ["no promise", "completed"]
     assert rig.model.asked[-1].iterations == (1, 2)
-
-
-def _until(true: object, seconds: float = 120) -> None:
-    assert callable(true)
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def _running(words: str) -> bool:

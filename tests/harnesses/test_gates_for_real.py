@@ -146,7 +146,7 @@ def test_the_hook_sends_an_agent_back_with_the_failing_test_until_it_is_mended(a
         assert "The check `sh check.sh` does not agree: greets people (iteration 2 of the loop) fails" in back[0].heard
         assert (rig.scratch.root / "greet.txt").read_text() == "hello, world\n"
         assert "Now it is mended." in done.stdout
-        after = rig.scratch.spool("verify", "--verify", "sh check.sh", "--json", timeout=120)
+        after = rig.scratch.spool("verify", "--verify", "sh check.sh", "--json")
         assert (after.returncode, json.loads(after.stdout)["released"]) == (0, None)
 
 
@@ -163,7 +163,7 @@ def test_the_hook_releases_an_agent_that_gives_up_and_the_next_verify_says_so(ag
         done = session(rig)
         assert done.returncode == 0, rig.story(done)
         assert len([asked for asked in rig.model.asked if asked.run == 2]) == 1, rig.story(done)
-        after = rig.scratch.spool("verify", "--verify", "sh check.sh", timeout=120)
+        after = rig.scratch.spool("verify", "--verify", "sh check.sh")
         assert after.returncode == 1
         assert "released unverified" in after.stdout
         assert "the agent stopped again without a change" in after.stdout

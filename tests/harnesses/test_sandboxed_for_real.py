@@ -79,7 +79,7 @@ def test_only_the_allowed_hosts_are_reached(tmp_path: Path) -> None:
         script = f"{calls[0]} && ! {calls[1]} && ! {direct} && echo made > made.txt"
         scratch.script([{"run": ["sh", "-c", script]}, {"promise": "COMPLETE"}])
         words = ["Go", "--harness", "scripted", "--sandbox", "--sandbox-read", str(scratch.home / "script.json")]
-        done = scratch.ralph(*words, "--allow-host", f"127.0.0.1:{allowed}", timeout=180)
+        done = scratch.ralph(*words, "--allow-host", f"127.0.0.1:{allowed}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (len(asked), len(others)) == (1, 0), done.stdout + done.stderr
     assert "made.txt" in scratch.git("ls-tree", "-r", "--name-only", f"change/{CHANGE}").splitlines()

@@ -36,7 +36,7 @@ def test_two_stories_on_the_screen(tmp_path: Path) -> None:
             at.spool("tui", CHANGE, *words)
             at.until_shown("Proposal", "R run")
             at.keys("R")
-            at.until(lambda: "Stories  2 unbroken" in at.text(), within_s=180)
+            at.until(lambda: "Stories  2 unbroken" in at.text())
             assert "✓ done: all stories are complete" in at.text()
             at.keys("Enter")
             at.until_shown("► Bash", "I did story 1.")

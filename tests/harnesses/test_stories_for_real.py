@@ -12,7 +12,7 @@ import pytest
 from tests.harnesses.rig import rigged
 from tests.harnesses.script import COMPLETE, Run, Say, Shell
 from tests.harnesses.setups import agents_path, missing
-from tests.support import CHANGE, Scratch, make_scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n\n## 3. Logout\n\n- [ ] 3.1 Forget\n"
 GAVE_UP = "It does not work.\n\n<promise>FAILED: the login test is red</promise>"
@@ -38,7 +38,7 @@ def test_a_change_of_three_stories_whose_second_fails_once(agent: str, tmp_path:
 
         rig.play(story(1), Run((Shell("echo half > half.txt"), Say(GAVE_UP))), story(2), story(3))
         words = [word for word in rig.words() if word != "Do the work."]
-        done = scratch.spool("run", CHANGE, *words, "--json", timeout=180)
+        done = scratch.spool("run", CHANGE, *words, "--json")
         events = [json.loads(line) for line in done.stdout.splitlines()]
         assert done.returncode == 0, rig.story(done)
         progress = [(event["story_id"], event["attempt"]) for event in events if event["type"] == "StoryProgress"]
@@ -67,7 +67,13 @@ The system SHALL greet people.
 
 def openspec(scratch: Scratch, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["openspec", *words], cwd=scratch.root, env=scratch.env, capture_output=True, text=True, timeout=60, check=False
+        ["openspec", *words],
+        cwd=scratch.root,
+        env=scratch.env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
 
 
@@ -91,7 +97,7 @@ def test_a_change_made_by_openspec_is_run_to_its_end_and_is_valid_for_it_afterwa
     scratch.git("commit", "--quiet", "--message", "a change")
     scratch.script([{"tick": 1}, {"promise": "COMPLETE"}])
 
-    done = scratch.spool("run", "add-greeting", "--harness", "scripted", "--json", timeout=120)
+    done = scratch.spool("run", "add-greeting", "--harness", "scripted", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["message"] for event in events if event["type"] == "Warning"] == []
@@ -116,7 +122,7 @@ def test_what_openspec_objects_to_is_told(tmp_path: Path) -> None:
     (folder / "proposal.md").write_text("## Why\n\nBecause.\n")
     (folder / "tasks.md").write_text("## 1. Greet\n\n- [ ] 1.1 Say hello\n")
     scratch.script([{"tick": 1}, {"promise": "COMPLETE"}])
-    done = scratch.spool("run", "half-planned", "--harness", "scripted", timeout=120)
+    done = scratch.spool("run", "half-planned", "--harness", "scripted")
     assert done.returncode == 0, done.stderr
     assert "openspec: the planning of 'half-planned' is not finished" in done.stdout
     assert "openspec: 'half-planned' is not valid" in done.stdout

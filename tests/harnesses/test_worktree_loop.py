@@ -10,7 +10,8 @@ import pytest
 from tests.harnesses.rig import Rig, rigged
 from tests.harnesses.script import Run, Say, Shell
 from tests.harnesses.setups import missing
-from tests.worktrees import fleet_of, wait_for
+from tests.support import wait_for
+from tests.worktrees import fleet_of
 
 TICK = "sed -i '0,/- \\[ \\]/s//- [x]/' openspec/changes/add-auth/tasks.md"
 TASKS = "## 1. Login\n\n- [ ] 1.1 Write the form\n- [ ] 1.2 Look at it\n- [ ] 1.3 Test it\n"
@@ -39,7 +40,7 @@ def test_three_iterations_two_commits_done_by_tasks(rig: Rig) -> None:
         words = ["--model", "test-model", "--allow-all", "--terminal", "none"]
         done = fleet.wt("start", "add-auth", "Implement the login form", "--max", "10", "--done", "tasks", *words)
         assert done.returncode == 0, done.stderr
-        wait_for(lambda: tree.status_now() != "running", 120)
+        wait_for(lambda: tree.status_now() != "running")
         state = tree.state()
         log = tree.log.read_text()
         assert (state["status"], state["harness"]) == ("done", "claude"), log

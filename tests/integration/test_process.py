@@ -43,7 +43,7 @@ def test_a_command_that_is_given_up_dies_though_the_loop_shuts_down(
     stubborn = ["sh", "-c", "trap 'touch asked' TERM; echo $$ > pid; while :; do sleep 0.1; done"]
 
     async def main() -> None:
-        timed_out = asyncio.create_task(run_command(stubborn, directory=tmp_path, timeout_s=2))
+        timed_out = asyncio.create_task(run_command(stubborn, directory=tmp_path, timeout_s=5))
         while not asked.exists():
             await asyncio.sleep(0.01)
         assert not timed_out.done()  # it is being given up, and the loop ends meanwhile

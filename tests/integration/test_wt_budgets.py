@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import Scratch, Steps
-from tests.worktrees import Fleet, Worktree, fleet_of, wait_for
+from tests.support import Scratch, Steps, midday, wait_for
+from tests.worktrees import Fleet, Worktree, fleet_of
 
 ENDLESS: Steps = [
     {"say": "Working"},
     {"write": "a.txt"},
     {"usage": {"tokens_in": 100, "cost_usd": 0.3}},
-    {"sleep": 120},
+    {"sleep": 600},
 ]
 
 
@@ -74,6 +74,7 @@ def test_resume_continues_with_a_higher_budget(tree: Worktree) -> None:
 
 
 def test_the_budget_of_the_day_holds_as_it_is_now_when_a_loop_is_resumed(tree: Worktree) -> None:
+    tree.fleet.env["TZ"] = midday()
     own = tree.fleet.scratch.home / ".config" / "spool" / "config.toml"
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text("max_tokens_per_day = 50\n")

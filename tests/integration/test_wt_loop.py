@@ -13,8 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.support import Scratch, make_scratch
-from tests.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone, processes_of, wait_for
+from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
+from tests.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone, processes_of
 
 TICK: dict[str, Any] = {"tick": 1}
 HOSTILE = """a"$(touch P)'b #(touch P)"""
@@ -63,7 +63,7 @@ def test_a_command_that_the_agent_rewrote_decides_nothing(tree: Worktree) -> Non
     tree.git("add", "check.sh")
     tree.git("commit", "--quiet", "--message", "a check")
     tree.script([{"write": "check.sh", "text": "exit 0"}], [{"write": "made.txt", "text": "x"}])
-    state = tree.run("--done-command", "sh check.sh", "--max", "2", seconds=120)
+    state = tree.run("--done-command", "sh check.sh", "--max", "2")
     assert "passes only with the edited check.sh" in state["iterations"][0]["done_reason"]
     assert (state["status"], state["current_iteration"]) == ("done", 2)
 
@@ -72,7 +72,7 @@ def test_other_checks_run_once_the_command_is_green(tree: Worktree) -> None:
     ran = tree.fleet.scratch.home / "ran"
     tree.script([{"write": "a.txt", "text": "x"}], [{"write": "b.txt", "text": "x"}])
     verify = ("--verify", f"echo $SPOOL_GATE >> {ran}")
-    state = tree.run("--done-command", "test -e b.txt", *verify, seconds=120)
+    state = tree.run("--done-command", "test -e b.txt", *verify)
     assert (state["status"], state["current_iteration"]) == ("done", 2)
     assert len(ran.read_text().splitlines()) == 2  # before the first agent, and at the claim
 
@@ -250,7 +250,7 @@ def test_of_two_starts_at_once_one_wins(tree: Worktree) -> None:
     tree.script(WORKING)
     for _ in range(3):
         both = [begin(tree) for _ in range(2)]
-        said = [process.communicate(timeout=60)[1].decode() for process in both]
+        said = [process.communicate(timeout=PATIENCE_S)[1].decode() for process in both]
         assert sorted(process.returncode for process in both) == [0, 1], said
         assert "a loop on 'add-auth' is already running in" in "".join(said)
         assert len(tree.fleet.rows()) == 1
@@ -465,14 +465,14 @@ def test_ten_loops_at_once(fleet: Fleet) -> None:
     for process in starting:
         assert process.wait() == 0, process.stderr and process.stderr.read()
     for tree in trees:
-        wait_for(lambda tree=tree: tree.is_working(2), 90)  # type: ignore[misc]
+        wait_for(lambda tree=tree: tree.is_working(2))  # type: ignore[misc]
     rows = fleet.rows()
     assert sorted(row["change"] for row in rows) == sorted(tree.change for tree in trees)
     assert {(row["status"], row["run_iteration"], row["max_iterations"]) for row in rows} == {("running", 2, 10)}
     assert len({row["worktree"] for row in rows}) == 10
     run_ids = {row["run_id"] for row in rows}
     assert len(processes_of(run_ids)) >= 10
-    assert fleet.wt("stop", "--all", timeout=120).returncode == 0
+    assert fleet.wt("stop", "--all", timeout=PATIENCE_S).returncode == 0
     assert fleet.rows() == []
     assert processes_of(run_ids) == []
     assert {tree.state()["status"] for tree in trees} == {"stopped"}

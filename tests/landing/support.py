@@ -15,7 +15,7 @@ from spool.domain.loop import Door, PlanState, Runner, state_path
 from spool.domain.state import LoopState
 from spool.domain.verdict import Status
 from spool.host.state.store import StateFolder
-from tests.support import Scratch, make_scratch
+from tests.support import PATIENCE_S, Scratch, make_scratch
 
 CHECK = f"{sys.executable} -m unittest"
 TEST = """import pathlib
@@ -41,8 +41,8 @@ class Field:
 
     def git(self, *words: str, cwd: Path | None = None) -> str:
         done = subprocess.run(
-            ["git", *words], cwd=cwd or self.root, env=self.scratch.env, capture_output=True, text=True, timeout=60,
-            check=False,
+            ["git", *words], cwd=cwd or self.root, env=self.scratch.env, capture_output=True, text=True,
+            timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -104,7 +104,7 @@ class Field:
         return tip
 
     def land(self, *words: str, code: int | None = None, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-        done = self.scratch.spool("land", "--verify", CHECK, *words, timeout=240, **kwargs)
+        done = self.scratch.spool("land", "--verify", CHECK, *words, **kwargs)
         assert code is None or done.returncode == code, f"{done.returncode}: {done.stdout}\n{done.stderr}"
         return done
 
@@ -133,7 +133,7 @@ class Field:
         self.git("worktree", "add", "--quiet", "--detach", str(place), commit)
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "unittest"], cwd=place, capture_output=True, timeout=60, check=False
+                [sys.executable, "-m", "unittest"], cwd=place, capture_output=True, timeout=PATIENCE_S, check=False
             )
             return done.returncode == 0
         finally:

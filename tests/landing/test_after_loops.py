@@ -9,7 +9,7 @@ import pytest
 
 from tests.fenced import needs_a_sandbox
 from tests.landing.support import Field, make_field, part
-from tests.support import CHANGE
+from tests.support import CHANGE, PATIENCE_S
 
 DONE = "## 1. Loop\n\n- [x] 1.1 Write the loop\n- [x] 1.2 Test the loop\n"
 CHECK = "sh check.sh"
@@ -30,14 +30,14 @@ def field(tmp_path: Path) -> Field:
 
 
 def run(field: Field, *words: str) -> None:
-    done = field.scratch.run("--verify", CHECK, "--in", "clone", *words, timeout=120)
+    done = field.scratch.run("--verify", CHECK, "--in", "clone", *words)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_loop_in_a_clone_lands_with_the_checks_it_was_verified_by(field: Field) -> None:
     run(field)
     assert not (field.root / "work.txt").exists()
-    done = field.scratch.spool("land", "--json", timeout=120)
+    done = field.scratch.spool("land", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (landing,) = json.loads(done.stdout)["landings"]
     assert (landing["change"], landing["fate"]) == (CHANGE, "landed")
@@ -50,14 +50,14 @@ def test_the_same_command_again_takes_nothing_from_what_was_verified(field: Fiel
     run(field)
     run(field)
     assert json.loads((field.scratch.run_state / "state.json").read_text())["memory"]["proof"] == "proved"
-    done = field.scratch.spool("land", timeout=120)
+    done = field.scratch.spool("land")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_change_that_nothing_would_check_does_not_hold_up_the_others(field: Field) -> None:
     run(field)
     field.change("unchecked", part("unchecked"))
-    done = field.scratch.spool("land", "--json", timeout=120)
+    done = field.scratch.spool("land", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
     found = {one["change"]: one for one in json.loads(done.stdout)["landings"]}
     assert found[CHANGE]["fate"] == "landed"
@@ -68,7 +68,7 @@ def test_a_change_that_nothing_would_check_does_not_hold_up_the_others(field: Fi
 def test_the_same_checks_refuse_the_result(field: Field) -> None:
     run(field)
     field.commit({"bad.txt": "a person's commit\n"}, "a person's commit")
-    done = field.scratch.spool("land", timeout=120)
+    done = field.scratch.spool("land")
     assert done.returncode == 1
     assert f"{CHANGE}: red: {CHECK}: exited with code 1" in done.stdout
     assert not (field.root / "work.txt").exists()
@@ -87,17 +87,17 @@ def test_a_sandboxed_change_is_checked_in_a_sandbox(field: Field) -> None:
         "off",
         "--sandbox-read",
         str(field.scratch.home / "script.json"),
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    landed = field.scratch.spool("land", timeout=120)
+    landed = field.scratch.spool("land")
     assert landed.returncode == 0, landed.stdout + landed.stderr
     assert (field.root / "work.txt").exists()
 
 
 def test_archive_is_part_of_the_move(field: Field) -> None:
     run(field)
-    done = field.scratch.spool("land", "--archive", timeout=120)
+    done = field.scratch.spool("land", "--archive")
     assert done.returncode == 0, done.stdout + done.stderr
     assert field.git("log", "-1", "--format=%s") == f"Archive {CHANGE}"
     (archived,) = (field.root / ".spool" / "changes" / "archive").iterdir()
@@ -116,7 +116,7 @@ def test_openspec_archives_its_own_changes(field: Field) -> None:
     )
     program.chmod(0o755)
     field.change("add-x", part("x"))
-    done = field.scratch.spool("land", "add-x", "--archive", "--verify", CHECK, timeout=120)
+    done = field.scratch.spool("land", "add-x", "--archive", "--verify", CHECK)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (field.root / "openspec" / "changes" / "archive" / "2026-01-01-add-x" / "proposal.md").exists()
     assert not (field.root / "openspec" / "changes" / "add-x").exists()
@@ -126,7 +126,7 @@ def test_untracked_files_of_the_change_hold_it_back(field: Field) -> None:
     field.git("rm", "--quiet", "-r", "--cached", ".spool/changes")
     field.git("commit", "--quiet", "--message", "the change is not committed")
     run(field)
-    done = field.scratch.spool("land", timeout=120)
+    done = field.scratch.spool("land")
     assert done.returncode == 1
     assert "stand in the way" in done.stdout
     assert f".spool/changes/{CHANGE}/tasks.md" in done.stdout
@@ -138,9 +138,9 @@ def test_clean_removes_what_landings_leave(field: Field) -> None:
     field.scratch.script([{"write": "work.txt", "text": "done\n"}, ticked, {"say": "<promise>COMPLETE</promise>"}])
     field.commit({"PLAN.md": "- [ ] Work\n"}, "a plan")
     words = ("--harness", "scripted", "--verify", CHECK, "--in", "worktree")
-    done = field.scratch.spool("run", "PLAN.md", *words, timeout=120)
+    done = field.scratch.spool("run", "PLAN.md", *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert field.scratch.spool("land", timeout=120).returncode == 0
+    assert field.scratch.spool("land").returncode == 0
     listed = field.scratch.spool("clean").stdout
     assert "what became of landings" in listed
     assert "unreadable" not in listed

@@ -25,6 +25,7 @@ from spool.host.state.landings import Landings
 from spool.views.landing import LandLines
 from tests.landing.support import CHECK, Field, make_field, part
 from tests.scale import trials
+from tests.support import PATIENCE_S
 
 _STEPS = {
     "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.symlink", "shutil.rmtree", "shutil.copyfile",
@@ -195,7 +196,7 @@ def test_a_git_that_was_killed_too_leaves_torn_files(field: Field, index: str) -
 def _quietly(*argv: str, cwd: Path, env: dict[str, str]) -> None:
     import subprocess
 
-    subprocess.run(argv, cwd=cwd, env=env, check=True, timeout=60)
+    subprocess.run(argv, cwd=cwd, env=env, check=True, timeout=PATIENCE_S)
 
 
 def _put(path: Path, old: str, new: str, state: str) -> None:

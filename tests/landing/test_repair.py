@@ -11,8 +11,7 @@ import pytest
 from spool.domain.gates.values import Proof
 from tests.fenced import needs_a_sandbox
 from tests.landing.support import Field, make_field
-from tests.support import CHANGE
-from tests.worktrees import wait_for
+from tests.support import CHANGE, PATIENCE_S, wait_for
 
 DONE = "## 1. Loop\n\n- [x] 1.1 Write the loop\n- [x] 1.2 Test the loop\n"
 CHECK = "sh check.sh"
@@ -40,7 +39,7 @@ def play(field: Field, *steps: dict[str, str]) -> None:
 def work(field: Field, *words: str) -> None:
     """Let a loop finish the change, whose work is a line in a file that a person then edits as well."""
     play(field, {"write": "shared.txt", "text": "one\nagent\nthree\n"}, TICKED)
-    done = field.scratch.run("--verify", CHECK, *words, timeout=120)
+    done = field.scratch.run("--verify", CHECK, *words)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -49,7 +48,7 @@ def collide(field: Field) -> str:
 
 
 def land(field: Field, *words: str) -> tuple[int, dict[str, Any]]:
-    done = field.scratch.spool("land", "--json", *words, timeout=240)
+    done = field.scratch.spool("land", "--json", *words)
     (landing,) = json.loads(done.stdout)["landings"]
     return done.returncode, landing
 
@@ -135,7 +134,7 @@ def test_the_number_of_repairs_is_limited(field: Field) -> None:
     work(field, "--in", "worktree")
     collide(field)
     play(field, {"write": "other.txt", "text": "nothing is resolved\n"})
-    done = field.scratch.spool("land", "--repair", timeout=240)
+    done = field.scratch.spool("land", "--repair")
     assert done.stderr.count(f"{CHANGE}: repair ") == 2
     assert "repair 2 of 2" in done.stderr
 
@@ -211,9 +210,9 @@ def test_a_repair_that_is_killed_goes_on(field: Field, kind: str) -> None:
     persons = collide(field)
     play(field, {"write": "started", "text": ""}, {"sleep": "600"})
     landing = field.scratch.start("land", "--repair")
-    wait_for(lambda: started(field.root.parent), 60)
+    wait_for(lambda: started(field.root.parent))
     landing.kill()
-    landing.wait(timeout=60)
+    landing.wait(timeout=PATIENCE_S)
     assert field.tip() == persons
 
     play(field, {"write": "shared.txt", "text": "one\nperson and agent\nthree\n"}, {"delete": "started"})

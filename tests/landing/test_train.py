@@ -13,6 +13,7 @@ import pytest
 from spool.domain.gates.values import Proof
 from spool.domain.verdict import Status
 from tests.landing.support import TEST, Field, make_field, part
+from tests.support import PATIENCE_S
 
 CLEAN = [f"clean-{number}" for number in range(7)]
 CONFLICTING = ["shared-1", "shared-2", "shared-3"]
@@ -137,7 +138,7 @@ def test_a_person_commits_to_the_target_meanwhile(field: Field) -> None:
         f"[ -e {flag} ] && exit 0\ntouch {flag}\ncd {field.root}\n"
         "echo person > person.txt\ngit add person.txt\ngit commit -qm person\n"
     )
-    done = field.scratch.spool("land", "--json", "--verify", f"sh {person}; {sys.executable} -m unittest", timeout=120)
+    done = field.scratch.spool("land", "--json", "--verify", f"sh {person}; {sys.executable} -m unittest")
     assert done.returncode == 0, done.stderr
     (landing,) = json.loads(done.stdout)["landings"]
     assert landing["tries"] == 2
@@ -151,7 +152,7 @@ def test_a_person_commits_to_the_target_meanwhile(field: Field) -> None:
 def test_a_target_that_never_stays_is_left_alone(field: Field) -> None:
     field.change("one", part("one"))
     person = f"cd {field.root} && git commit -q --allow-empty -m person"
-    done = field.scratch.spool("land", "--json", "--verify", f"({person}); true", timeout=120)
+    done = field.scratch.spool("land", "--json", "--verify", f"({person}); true")
     assert done.returncode == 1, done.stderr
     (landing,) = json.loads(done.stdout)["landings"]
     assert (landing["fate"], landing["tries"]) == ("held", 5)
@@ -169,7 +170,7 @@ def test_an_interrupt_moves_nothing(field: Field) -> None:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
     assert field.tip() == before
     assert field.leavings() == []
     assert json.loads(field.land("--status", "--json").stdout) == []

@@ -14,8 +14,7 @@ from typing import Any
 
 from tests.liars.blind.case import OUTSIDE, Case
 from tests.liars.blind.projects import CHANGE
-from tests.support import Scratch
-from tests.worktrees import wait_for
+from tests.support import Scratch, wait_for
 
 NAME = CHANGE.rpartition("/")[2]
 _LIMITS = {
@@ -52,7 +51,9 @@ def play(case: Case, door: str, base: Path, *, checks: bool = False) -> Played:
         case _:
             words = ["start", NAME, "Do it.", "--path", str(scratch.root), "--done", "promise", "--terminal", "none"]
             done = _wt_loop(scratch, *words, "--harness", "opencode", *flags)
-            wait_for(lambda: _state(scratch, door).get("status", "running") != "running" or done.returncode, 600)
+            wait_for(
+                lambda: _state(scratch, door).get("status", "running") != "running" or done.returncode, patience_s=600
+            )
     state = _state(scratch, door)
     records = _history(scratch, door)
     claims = [record["proof"] for record in records if record.get("proof")]

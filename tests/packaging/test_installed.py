@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from spool import __version__
+from tests.support import PATIENCE_S
 
 TOP = Path(__file__).parents[2]
 FOLDER = Path(
@@ -28,7 +29,7 @@ STAYS = ".local/state/spool/spending"
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the sdist of this tree."""
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=TOP, check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=TOP, check=True, timeout=PATIENCE_S)
     return folder
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.fenced import needs_a_sandbox
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch
 
 pytestmark = needs_a_sandbox
 BLIND = Path(__file__).parent / "blind"
@@ -125,7 +125,12 @@ def test_the_fence_holds(scratch: Scratch, name: str) -> None:
             "SPOOL_OUT": str(output),
         }
         checked = subprocess.run(
-            ["bash", str(BLIND / name / "check.sh")], env=env, capture_output=True, text=True, timeout=120, check=False
+            ["bash", str(BLIND / name / "check.sh")],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
     told = checked.stdout + checked.stderr + "\n" + done.stdout[-2_000:] + done.stderr[-2_000:]
     assert checked.returncode == 0 or FLOOD in checked.stdout, told

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.support import CHANGE, PROPOSAL, Scratch
+from tests.support import CHANGE, PATIENCE_S, PROPOSAL, Scratch
 
 RECORDING_AGENT = """
 import json, os, sys
@@ -179,7 +179,7 @@ def on_a_terminal(scratch: Scratch, words: list[str], answers: list[tuple[bytes,
         scratch.argv(*words), cwd=scratch.root, env=scratch.env, stdin=secondary, stdout=secondary, stderr=secondary
     )
     os.close(secondary)
-    screen, pending, deadline = b"", list(answers), time.monotonic() + 60
+    screen, pending, deadline = b"", list(answers), time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if not select.select([primary], [], [], 0.1)[0]:
             if process.poll() is not None:
@@ -195,4 +195,4 @@ def on_a_terminal(scratch: Scratch, words: list[str], answers: list[tuple[bytes,
         if pending and pending[0][0] in screen:
             os.write(primary, pending.pop(0)[1])
     os.close(primary)
-    return screen.decode("utf-8", "replace"), process.wait(timeout=120)
+    return screen.decode("utf-8", "replace"), process.wait(timeout=PATIENCE_S)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Scratch
+from tests.support import Scratch, wait_for
 from tests.worktrees import (
     SCREEN,
     WORKING,
@@ -22,7 +22,6 @@ from tests.worktrees import (
     fleet_of,
     is_gone,
     missing_programs,
-    wait_for,
 )
 
 MISSING = missing_programs("Xvfb", "xterm", "openbox", "xdotool", "xprop")
@@ -248,7 +247,8 @@ def test_view_log_after_completion(tree: Worktree, terminal: str, request: pytes
         [{"say": "Iteration two speaks"}, {"write": "form.py", "text": "x"}],
         [{"say": "Iteration three speaks"}, TICK],
     )
-    tree.run("--close", terminal=terminal)
+    state = tree.run("--close", terminal=terminal)
+    wait_for(lambda: is_gone(state["runner"]["pid"]), "the last lines of the log")
     log = tree.fleet.wt("logs", "add-auth").stdout
     assert log == tree.log.read_text()
     words = [

@@ -21,7 +21,7 @@ from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp
 from spool.tui.widgets.paged import PagedView
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, source_of
 
 TWO_STORIES = "## 1. Loop\n\n- [ ] 1.1 Write the loop\n\n## 2. Tests\n\n- [ ] 2.1 Test the loop\n"
 
@@ -54,12 +54,12 @@ async def opened(app: SpoolApp, size: tuple[int, int] = (100, 30)) -> AsyncItera
         yield pilot
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], Any], *, within_s: float = 60.0) -> None:
-    """Wait until something holds."""
-    give_up_at = time.monotonic() + within_s
+async def until(pilot: Pilot[None], holds: Callable[[], Any]) -> None:
+    """Wait until something holds, while the app goes on; a failure names what was awaited and shows the screen."""
+    give_up_at = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > give_up_at:
-            raise AssertionError(f"this never came to hold; on the screen:\n{text_of(pilot.app)}")
+            pytest.fail(f"waited {PATIENCE_S} s for {source_of(holds)}; on the screen:\n{text_of(pilot.app)}")
         await asyncio.sleep(0.05)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch, source_of, wait_for
 
 
 class Terminal:
@@ -23,7 +23,9 @@ class Terminal:
 
     def tmux(self, *words: str) -> str:
         argv = ["tmux", "-L", self._server, "-f", os.devnull, *words]
-        done = subprocess.run(argv, env=self._scratch.env, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(
+            argv, env=self._scratch.env, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        )
         return done.stdout
 
     def keys(self, *keys: str) -> None:
@@ -40,15 +42,15 @@ class Terminal:
     def flag(self, name: str) -> str:
         return self.tmux("display-message", "-p", "-t", "spool", f"#{{{name}}}").strip()
 
-    def until(self, holds: Callable[[], Any], *, within_s: float = 60.0) -> None:
-        give_up_at = time.monotonic() + within_s
-        while not holds():
-            if time.monotonic() > give_up_at:
-                raise AssertionError(f"this never came to hold; on the terminal:\n{self.text()}")
-            time.sleep(0.1)
+    def until(self, holds: Callable[[], Any], what: str = "") -> None:
+        wait_for(holds, lambda: f"{what or source_of(holds)}; on the terminal:\n{self.text()}")
 
     def until_shown(self, *parts: str) -> None:
-        self.until(lambda: all(part in self.text() for part in parts))
+        def shown() -> bool:
+            text = self.text()
+            return all(part in text for part in parts)
+
+        self.until(shown, f"{parts} to be shown together")
 
     def spool(self, *words: str) -> None:
         self.type(sys.executable, "-m", "spool", *words)

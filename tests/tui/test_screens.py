@@ -41,7 +41,7 @@ from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.story_column import StoryColumn
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch
 from tests.tui.scene import CHANGE, Scene, gated, half_way, loop_in, make_scene, record, said
 from tests.tui.support import (
     alive,
@@ -202,8 +202,9 @@ async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
     async with watching(scene, size=(100, 20)) as (pilot, app, _):
         await until(pilot, lambda: "test_middleware.py" in text_of(app))
         view = app.screen.query_one("#agent-text", PagedView)
-        await pilot.press("up", "up", "up")
-        await until(pilot, lambda: not view.following)
+        await until(pilot, lambda: view.scroll_offset.y == view.max_scroll_y > 3)
+        await press(pilot, "up", "up", "up", then=lambda: view.scroll_offset.y == view.max_scroll_y - 3)
+        assert not view.following
         place = view.scroll_offset
         scene.write(*said("2", 3, *[Message(text=f"more {number}") for number in range(50)]))
         await until(pilot, lambda: view._source.version > 50)
@@ -340,7 +341,11 @@ async def test_no_size_is_too_small_or_too_large(scene: Scene, size: tuple[int, 
     scene.write(*half_way())
     app, client = quiet(scene)
     async with opened(app, size) as pilot:
-        await pilot.press("enter", "tab", "tab", "tab", "tab", "escape", "escape")
+        changes = app.screen.query_one(ChangeList)
+        await until(pilot, lambda: changes.has_focus and changes.row is not None)
+        await press(pilot, "enter", then=lambda: isinstance(app.screen, PreviewScreen))
+        await pilot.press("tab", "tab", "tab", "tab")
+        await press(pilot, "escape", "escape", then=lambda: isinstance(app.screen, SelectionScreen))
         await app.push_screen(LoopScreen(client, scene.running))
         loop = app.screen
         await press(pilot, "tab", "tab", "left", "tab", "s", then=lambda: isinstance(app.screen, ResultScreen))
@@ -368,7 +373,7 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
             await until(pilot, lambda: "I work elsewhere." in text_of(app) and "1 Loop" in text_of(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
-            assert runner.wait(10) == 130
+            assert runner.wait(PATIENCE_S) == 130
     finally:
         runner.kill()
         runner.wait()
@@ -615,7 +620,7 @@ async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch
             await until(pilot, lambda: "○ 1.1" in text_of(app) and "iteration 1: running" in text_of(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
-            assert runner.wait(10) == 130
+            assert runner.wait(PATIENCE_S) == 130
     finally:
         runner.kill()
         runner.wait()
@@ -763,7 +768,7 @@ async def test_loops_of_a_project_are_switched_between(scratch: Scratch, monkeyp
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
     finally:
         batch.terminate()
-        assert batch.wait(60) == 130
+        assert batch.wait(PATIENCE_S) == 130
 
 
 async def test_the_end_of_a_long_journal_comes_first(scene: Scene) -> None:

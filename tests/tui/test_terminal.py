@@ -5,12 +5,11 @@ import re
 import shutil
 import signal
 import sys
-import time
 
 import pytest
 
 from tests.seeds.test_004_tui import ENDLESS, FIRST, SECOND, stubborn
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 from tests.tui.support import alive, run_state, two_stories
 from tests.tui.terminal import Terminal, terminal
 
@@ -73,9 +72,9 @@ def test_force_quit_against_an_agent_that_ignores_sigterm(scratch: Scratch) -> N
         at.until(lambda: pid_file.exists() and pid_file.read_text())
         at.until_shown("I will not stop.")
         at.keys("q", "q", "q")
-        at.until(lambda: restored(at), within_s=10)
+        at.until(lambda: restored(at))
         at.until_shown("Warning: force-quit")
-        at.until(lambda: not alive(int(pid_file.read_text())), within_s=30)
+        at.until(lambda: not alive(int(pid_file.read_text())))
         assert echoes(at)
 
 
@@ -86,7 +85,7 @@ def test_a_killed_screen_leaves_a_good_terminal_and_its_loop_running(scratch: Sc
         at.until_shown("This takes long.")
         runner = run_state(scratch)["runner"]["pid"]
         os.kill(at.screen_pid(), signal.SIGKILL)
-        at.until(lambda: restored(at), within_s=10)
+        at.until(lambda: restored(at))
         assert echoes(at)
         assert alive(runner)
         at.spool("tui")
@@ -108,7 +107,7 @@ def test_a_signal_closes_the_screen_and_leaves_the_loop_running(scratch: Scratch
         at.until_shown("This takes long.")
         runner = run_state(scratch)["runner"]["pid"]
         os.kill(at.screen_pid(), signum)
-        at.until(lambda: restored(at), within_s=10)
+        at.until(lambda: restored(at))
         assert echoes(at)
         assert alive(runner)
     os.kill(runner, signal.SIGTERM)
@@ -160,10 +159,7 @@ def test_a_terminal_that_goes_away_takes_the_screen_with_it(scratch: Scratch) ->
         at.until_shown("line 1")
         screen, runner = at.screen_pid(), run_state(scratch)["runner"]["pid"]
         at.tmux("kill-session", "-t", "spool")
-        give_up_at = time.monotonic() + 30
-        while alive(screen):
-            assert time.monotonic() < give_up_at, "the screen outlives its terminal"
-            time.sleep(0.05)
+        wait_for(lambda: not alive(screen), "the end of the screen without a terminal")
         assert alive(runner)
     os.kill(runner, signal.SIGTERM)
 
@@ -172,6 +168,9 @@ def test_ctrl_z_gives_the_terminal_back_until_fg(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     with terminal(scratch) as at:
         at.type("bash", "--norc", "-i")  # a shell with jobs
+        at.until(
+            lambda: at.flag("pane_current_command") == "bash" and at.text().rstrip()[-1:] in ("$", "#"), "its prompt"
+        )
         at.spool("tui", "--harness", "scripted")
         at.until_shown("Spool · changes", CHANGE)
         at.keys("C-z")
@@ -269,7 +268,7 @@ def test_attach_without_an_id_shows_what_runs(scratch: Scratch) -> None:
             at.until_shown("Spool · changes")
             at.keys("q")
             at.until(lambda: restored(at))
-        assert runner.wait(30) == 130
+        assert runner.wait(PATIENCE_S) == 130
     finally:
         runner.kill()
         runner.wait()

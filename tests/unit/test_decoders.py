@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from spool.decoders import converted, decoded
+from tests.support import PATIENCE_S
 
 RACE = """
 import sys, threading
@@ -32,7 +33,7 @@ for thread in threads:
 
 @pytest.mark.parametrize("trial", range(5))
 def test_threads_that_meet_a_type_for_the_first_time_do_not_crash(trial: int) -> None:
-    done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support import Scratch
+from tests.support import PATIENCE_S, Scratch
 
 AXE = (
     Path(
@@ -71,7 +70,7 @@ class Server:
 
     def connect(self) -> http.client.HTTPConnection:
         address = urlsplit(self.url).hostname if self.token else "127.0.0.1"
-        return http.client.HTTPConnection(address or "", self.port, timeout=60)
+        return http.client.HTTPConnection(address or "", self.port, timeout=PATIENCE_S)
 
     def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
         """Send a request as it is; `Host` and the session come from the arguments alone."""
@@ -133,15 +132,7 @@ def serving(
         yield server
     finally:
         process.terminate()
-        process.wait(30)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something holds."""
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at, "it never came true"
-        time.sleep(0.02)
+        process.wait(PATIENCE_S)
 
 
 def events_of(server: Server, path: str, until: Callable[[list[Event]], object], **headers: str) -> list[Event]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import CHANGE, Scratch, make_scratch
-from tests.web.support import Server, events_of, log_of, serving, wait_for
+from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch, wait_for
+from tests.web.support import Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 pytestmark = pytest.mark.xdist_group("web-attacks")  # its machine is made once
@@ -298,7 +298,7 @@ def test_clients_that_say_nothing_or_read_nothing_hold_up_nobody(server: Server)
                 client.sendall(server.head(server.loop()))
         assert server.get(server.loop()).status == 200
         silent = held[1]
-        silent.settimeout(60)
+        silent.settimeout(PATIENCE_S)
         assert silent.recv(1) == b""  # it is closed, not waited for
     finally:
         for client in held:
@@ -312,7 +312,7 @@ def test_clients_that_say_nothing_or_read_nothing_hold_up_nobody(server: Server)
 )
 def test_what_is_no_request_is_refused(server: Server, request_: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as client:
-        client.settimeout(60)
+        client.settimeout(PATIENCE_S)
         try:
             client.sendall(request_)
             answer = client.recv(64)

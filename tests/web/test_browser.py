@@ -17,10 +17,10 @@ from spool.domain.stream import Message, ToolResult
 from spool.domain.verdict import Status
 from spool.host.state.journal import JournalWriter
 from tests.night import run_night, set_up_night
-from tests.support import Scratch, make_scratch
+from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
 from tests.tui.scene import Clock, finished, half_way, said, stuck
 from tests.web.fleet import add_loop
-from tests.web.support import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving, wait_for
+from tests.web.support import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving
 
 pytest.importorskip("starlette")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -28,7 +28,7 @@ pytestmark = [needs_browser, pytest.mark.xdist_group("web-browser")]
 
 SIZES = ((390, "dark"), (1024, "light"), (1600, "dark"))
 EVIL = "evil.example"
-_PATIENCE_MS = 120_000
+_PATIENCE_MS = PATIENCE_S * 1_000
 """How long a browser on a busy machine is waited for; playwright's own 30 s are not enough beside a whole suite."""
 
 
@@ -289,6 +289,7 @@ def test_the_address_works_from_a_file_and_from_a_link_of_another_site(
         Attacker.page = f'<a href="{server.url}">Spool</a>'.encode()
         for start in (file.as_uri(), f"http://{EVIL}:{mail.server_port}/"):
             context = chromium.new_context()
+            context.set_default_timeout(_PATIENCE_MS)
             page = context.new_page()
             page.goto(start)
             if start.startswith("http"):
@@ -300,7 +301,7 @@ def test_the_address_works_from_a_file_and_from_a_link_of_another_site(
 
 def test_the_page_stops_a_loop_and_adds_a_note(chromium: Any, machine: Scratch, server: Server, tmp_path: Path) -> None:
     own = make_scratch(tmp_path)
-    own.script([{"say": "Working"}, {"sleep": 300}])
+    own.script([{"say": "Working"}, {"sleep": 600}])
     assert own.run("--detach").returncode == 0
     with serving(own, "--control") as other, opened(chromium, other, 390) as page:
         visit(page, "add-ralph-loop")
@@ -388,6 +389,7 @@ def test_a_page_of_another_site_neither_reads_nor_acts(
 
 def test_a_rebound_name_is_refused(chromium: Any, server: Server) -> None:
     context = chromium.new_context()
+    context.set_default_timeout(_PATIENCE_MS)
     page = context.new_page()
     got = page.goto(f"http://{EVIL}:{server.port}/?token={server.token}")
     assert got.status == 421

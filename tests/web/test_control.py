@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support import CHANGE, Scratch, make_scratch
-from tests.web.support import Server, serving, wait_for
+from tests.support import CHANGE, Scratch, make_scratch, wait_for
+from tests.web.support import Server, serving
 
 pytest.importorskip("starlette")
 
@@ -19,7 +19,7 @@ pytest.importorskip("starlette")
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Scratch]:
     scratch = make_scratch(tmp_path)
-    scratch.script([{"say": "Working"}, {"sleep": 300}])
+    scratch.script([{"say": "Working"}, {"sleep": 600}])
     assert scratch.run("--detach").returncode == 0
     journal = scratch.run_state / "journal.jsonl"
     wait_for(lambda: journal.exists() and b"Working" in journal.read_bytes())

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.test_report import Page
 from tests.night import run_night, set_up_night
-from tests.support import Scratch, make_scratch
+from tests.support import PATIENCE_S, Scratch, make_scratch
 from tests.web.support import Server, serving
 
 pytest.importorskip("starlette")
@@ -134,5 +134,5 @@ def test_a_signal_ends_the_server_also_while_a_page_follows(night: Scratch, numb
         connection.request("GET", f"{own.base}{own.loop()}/stream", headers={"Host": own.host, "Cookie": own.cookie})
         assert connection.getresponse().fp.readline()
         own.process.send_signal(number)
-        assert own.process.wait(30) == 0
+        assert own.process.wait(PATIENCE_S) == 0
         connection.close()

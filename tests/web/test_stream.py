@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import Scratch, make_scratch
+from tests.support import Scratch, make_scratch, wait_for
 from tests.tui.support import two_stories
-from tests.web.support import Event, Server, events_of, log_of, serving, wait_for
+from tests.web.support import Event, Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 

@@ -29,8 +29,8 @@ from spool.host.state.store import StateFolder
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, Window, choose, launch
 from spool.nofollow import make_folder
 
-START_S = 30.0
-"""A runner usually starts within 1 s; a slow git or a desktop just after login takes longer."""
+START_S = 120.0
+"""A runner usually starts within 1 s; a slow git, a desktop just after login or a busy machine takes longer."""
 _POLL_S = 0.02
 # The runner shows the loop, so it belongs to the command line: named here, never imported.
 _RUNNER = (sys.executable, "-P", "-m", "spool.cli.child")

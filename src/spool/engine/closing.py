@@ -14,7 +14,7 @@ from spool.engine.stop import Stop
 from spool.errors import ChangeError, CommandError, SpoolError
 
 _RECORD_S = 3.0
-"""Seconds to record the tree at the end of a run, within the time that a stop may take."""
+"""Seconds to record the tree after a stop, within the time that this may take."""
 
 
 class Closing:
@@ -57,7 +57,7 @@ class Closing:
         self._account.end_run(finish, iterations=iterations, kept=kept, evidence=evidence)
         if resumable and finish.exit_code is not ExitCode.COMPLETE:
             # After the end is written: a hung git must not delay a stop.
-            self._remember(fingerprint=await self._fingerprint())
+            self._remember(fingerprint=await self._left(finish))
         if finish.status is Status.STOPPED and not self._stop.forced:
             with suppress(TimeoutError, SpoolError, OSError):  # the next run does it
                 async with asyncio.timeout(_RECORD_S):
@@ -66,15 +66,26 @@ class Closing:
     async def edited(self) -> bool:
         """Whether the tree may have been edited since the last run ended."""
         left = self._account.state.memory.fingerprint
-        return not left or await self._fingerprint() != left
+        return not left or await self._stop.obeyed(self._fingerprint()) != left
+
+    async def _left(self, finish: Finish) -> str:
+        """Return the fingerprint of the tree that a run leaves; empty if a stop cannot wait for it.
+
+        Only a stop is in a hurry: on a slow machine, a run would take its own tree for that of a person.
+        """
+        if finish.status is not Status.STOPPED:
+            return await self._stop.obeyed(self._fingerprint()) or ""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_RECORD_S):
+                return await self._fingerprint()
+        return ""
 
     async def _fingerprint(self) -> str:
-        """Return the tree's fingerprint; empty if a hung git does not give it."""
+        """Return the tree's fingerprint; empty if git does not give it."""
         if self._stop.forced:
             return ""
-        with suppress(TimeoutError, SpoolError, OSError):
-            async with asyncio.timeout(_RECORD_S):
-                return await self._ports.worktree.fingerprint()
+        with suppress(SpoolError, OSError):
+            return await self._ports.worktree.fingerprint()
         return ""
 
     def _remember(self, **facts: str) -> None:

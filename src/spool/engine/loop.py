@@ -126,6 +126,8 @@ class Loop:
         while not self._stop.requested:
             try:
                 edited = await self._closing.edited()
+                if self._stop.requested:  # the answer may be missing
+                    break
                 memory = await self._stop.obeyed(self._plan.resume(self._state.memory, edited=edited))
             except CommandError as error:
                 if isinstance(verdict := self._judge_failed_command(error), Finish):

@@ -19,7 +19,7 @@ from spool.domain.invocation import Traits
 from spool.host.sandbox.fence import Enclosure, Ground
 from spool.host.sandbox.git_fence import GitFence
 from tests.fenced import needs_a_sandbox
-from tests.worktrees import wait_for
+from tests.support import PATIENCE_S, wait_for
 
 pytestmark = needs_a_sandbox
 SECRET = "a-private-key"
@@ -65,7 +65,9 @@ class Yard:
     def run(self, script: str, fence: Fence = OPEN, **how: Any) -> subprocess.CompletedProcess[str]:
         """Run a shell script inside the fence, in the clone."""
         argv, env = self.enclosure(fence).enclose(["sh", "-c", script], {}, directory=self.clone, **how)
-        return subprocess.run(argv, env=env, cwd=self.clone, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            argv, env=env, cwd=self.clone, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
 
 
 @pytest.fixture
@@ -124,7 +126,8 @@ def test_processes_outside_are_neither_seen_nor_signalled(yard: Yard) -> None:
 
 
 def test_nothing_outlives_the_fence(yard: Yard) -> None:
-    yard.run("(setsid sh -c 'while :; do date > alive; sleep 0.05; done' >/dev/null 2>&1 &) ; sleep 0.3")
+    spinning = "while :; do date > alive; sleep 0.05; done"
+    yard.run(f"(setsid sh -c '{spinning}' >/dev/null 2>&1 &) ; while ! test -e alive; do sleep 0.05; done")
     assert (yard.clone / "alive").exists()
     wait_for(lambda: not working_in(yard.clone))  # the kernel takes a moment to end a namespace
 
@@ -155,6 +158,8 @@ def test_the_network_is_on_or_off(yard: Yard, listener: tuple[int, list[bytes]],
     call = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5).sendall(b'hello')"
     done = yard.run(f'python3 -c "{call}"', Fence(net=net))
     assert (done.returncode == 0) is net, done.stderr
+    if net:
+        wait_for(lambda: heard, "what was sent, which a thread takes")
     assert bool(heard) is net
 
 

@@ -14,6 +14,7 @@ from spool.domain.workspace import Workspace
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.workspaces.clones import Clone, Plan, home_of, make_clone, workspace_of
 from spool.host.git.workspaces.delivery import Branches, Delivered
+from tests.support import PATIENCE_S
 
 CHANGE = "add-auth"
 BRANCH = f"change/{CHANGE}"
@@ -21,7 +22,7 @@ BRANCH = f"change/{CHANGE}"
 
 def git(folder: Path, *words: str, check: bool = True) -> str:
     """Run git as a person does."""
-    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0 or not check, done.stderr
     return done.stdout.strip()
 

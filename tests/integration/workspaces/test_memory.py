@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Scratch
-from tests.worktrees import wait_for
+from tests.support import PATIENCE_S, Scratch, wait_for
 
 LOOPS = 6
 _MOST_KB = 40_000
@@ -39,7 +38,7 @@ def test_loops_with_idle_agents_take_less_than_40_mb_each(scratch: Scratch) -> N
     scratch.agent(IDLE)
     process = scratch.start("run", *changes, "--parallel", str(LOOPS), "--harness", "opencode")
     try:
-        wait_for(lambda: all((scratch.home / f"started-{change}").exists() for change in changes), 120)
+        wait_for(lambda: all((scratch.home / f"started-{change}").exists() for change in changes))
         for change in changes:
             state = json.loads((scratch.root / ".spool" / ".state" / "run" / change / "state.json").read_text())
             runner = state["runner"]["pid"]
@@ -47,4 +46,4 @@ def test_loops_with_idle_agents_take_less_than_40_mb_each(scratch: Scratch) -> N
             assert sum(map(proportional_kb, [runner, *supervisor])) < _MOST_KB
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_S)

@@ -9,6 +9,7 @@ import pytest
 
 from spool.errors import SpoolError, UsageError
 from spool.host.terminals import BACKGROUND, DESKTOP, TMUX_SESSION, Terminal, Window, choose, from_template, launch
+from tests.support import PATIENCE_S
 
 HOSTILE = """a"$(touch P)'b;touch P;`touch P` #(touch P) {title} %n"""
 COMMAND = ("/usr/bin/python3", "-m", "spool", HOSTILE)
@@ -53,7 +54,7 @@ def test_argv_is_exact(tmp_path: Path, terminal: Terminal, fullscreen: bool) -> 
     tree = tmp_path / HOSTILE.replace("/", "_")
     tree.mkdir()
     process = launch(terminal, window(tree, fullscreen=fullscreen), environment, tmp_path / "log")
-    assert process.wait(timeout=120) == 0, (tmp_path / "log").read_text()
+    assert process.wait(timeout=PATIENCE_S) == 0, (tmp_path / "log").read_text()
     called = json.loads((tmp_path / "bin" / "record").read_text())
     words = called["argv"][1:]
     assert tuple(words[-len(COMMAND) :]) == COMMAND

@@ -171,6 +171,22 @@ def test_a_git_that_hangs_while_a_run_is_resumed_never_skips_the_revert() -> Non
     assert "half" not in stories.tree.content
 
 
+def test_a_tree_that_git_is_slow_to_read_is_still_the_runs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spool.engine.closing._RECORD_S", 0.0)  # what a stop may wait for it
+    stories = Stories(max_retries=0)
+    really = stories.tree.fingerprint
+
+    async def slowly() -> str:
+        await asyncio.sleep(0.01)
+        return await really()
+
+    monkeypatch.setattr(stories.tree, "fingerprint", slowly)
+    stuck_once(stories)
+    played = play(stories.plan(), stories.tree.ticks("1.1"), stories.tree.ticks("2.1"), stage=stories.stage)
+    assert played.finish.status is Status.DONE
+    assert "half" not in stories.tree.content
+
+
 def test_a_git_that_hangs_while_refused_work_is_kept_loses_neither_it_nor_the_reason() -> None:
     stories = Slow()
     claims = stories.tree.writes("refused work", COMPLETE)

@@ -129,6 +129,8 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
     proof: Proof | None = None
     evidence: str = ""
     """What the gates found, in one line."""
+    boxes: Boxes | None = None
+    """The boxes of the change, with the story's items that have none as ticked; None if they are unknown."""
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
@@ -206,6 +208,8 @@ class Complete(_Event, frozen=True, kw_only=True, tag="Complete"):
     """What the gates allow to be said."""
     evidence: str = ""
     """Why, in one line."""
+    boxes: Boxes | None = None
+    """The boxes of the change, with the items that have none as ticked; None if they are unknown."""
 
 
 class Error(_Event, frozen=True, kw_only=True, tag="Error"):

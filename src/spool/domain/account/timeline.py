@@ -101,6 +101,9 @@ class Timeline:
                 self.reverts += 1
             case events.StoryDone():
                 self.receipt = self.receipt.with_story_done(event.story_id, event.proof)
+                self._count(event.at, event.boxes)
+            case events.Complete():
+                self._count(event.at, event.boxes)
             case events.GateStarted():
                 self._gate = event
             case events.GateEnded():

@@ -38,6 +38,8 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     """The fence around the agents, in words."""
     usage: Usage = Usage()
     """The usage of earlier runs."""
+    started_at: Moment | None = None
+    """When its runner started, as the loop's state has it; None in an older journal."""
 
 
 class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):
@@ -231,6 +233,8 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     """The limit that ended it, if raising it lets the loop continue."""
     receipt: Receipt | None = None
     """What the loop has taken so far; None after an error of Spool's before its first iteration."""
+    ended_at: Moment | None = None
+    """When it ended, as the loop's state has it; None in an older journal."""
     retry_at: Moment | None = None
     """When to start the loop again, if a rate limit ended a run that does not wait for it."""
 

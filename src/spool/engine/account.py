@@ -98,6 +98,7 @@ class Account:
                 exit_code=int(finish.exit_code),
                 limit=finish.limit,
                 receipt=self.state.receipt,
+                ended_at=now,
                 retry_at=finish.retry_at,
             )
         )

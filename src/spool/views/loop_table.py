@@ -12,7 +12,7 @@ from spool.views import words
 from spool.views.say import say, say_json
 from spool.views.tables import ENDLESS, room
 
-_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "ELAPSED")
 _SHORTEST_REASON = 20
 """With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
@@ -42,6 +42,7 @@ def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
         "max_iterations": loop.limits.max_iterations,
         "capacity": msgspec.to_builtins(loop.capacity),
         "age_s": loop.age_s(now),
+        "elapsed_s": loop.elapsed_s(now),
     }
 
 
@@ -63,10 +64,8 @@ def table(loops: Sequence[LoopSummary], now: datetime, width: int = ENDLESS) -> 
 
 
 def progress_words(loop: LoopSummary) -> str:
-    """Format a loop's iterations: `3/10`, followed by the total over all runs if it differs."""
-    if not loop.running:
-        return str(loop.iteration)
-    limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
+    """Format a run's iterations: `3/10`, followed by the total over all runs if it differs; over, it has no limit."""
+    limit = f"/{loop.limits.max_iterations}" if loop.running and loop.limits.max_iterations is not None else ""
     total = f" ({loop.iteration})" if loop.iteration != loop.run_iteration else ""
     return f"{loop.run_iteration}{limit}{total}"
 

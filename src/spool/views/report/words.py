@@ -141,9 +141,8 @@ def figures(reported: Reported) -> list[tuple[str, str]]:
     """Return the figures of a loop, each with its label."""
     account = reported.account
     receipt, found = account.receipt, [("Iterations", _iterations(account))]
-    baseline = f"; {words.duration(account.baseline_s)} before the first agent" if account.baseline_s else ""
     found.append(("Agent", one_line(f"{account.agent or 'none'}, {account.sandbox}", 200)))
-    found.append(("Time", f"{time_words(receipt)}{baseline}"))
+    found += [("Time", time_words(receipt)), ("Elapsed", _elapsed(account))]
     found.append(("Tokens", token_words(receipt).removeprefix("tokens ").removesuffix(" tokens")))
     found.append(("Cost", cost_words(receipt).removeprefix("cost ")))
     if not account.whole:
@@ -174,6 +173,12 @@ def _iterations(account: Account) -> str:
     listed = ", ".join(f"{number} {name}" for name, number in outcomes.most_common())
     runs = f", in {counted(len(account.runs), 'run')}" if len(account.runs) > 1 else ""
     return f"{len(account.attempts)}{f' ({listed})' if listed else ''}{runs}"
+
+
+def _elapsed(account: Account) -> str:
+    """Format the time of the runs by the clock."""
+    before = f", {words.duration(account.baseline_s)} of it for gates before the first agent"
+    return f"{words.duration(account.elapsed_s)}{before if account.baseline_s else ''}"
 
 
 def _per_proved(account: Account) -> str:

@@ -85,9 +85,7 @@ class Account:
         if finish.status is Status.DONE:
             proof = self.state.memory.proof or Proof.WORD
             usage = self.state.usage
-            self._ports.emit(
-                Complete(iterations=iterations, usage=usage, proof=proof, evidence=evidence, boxes=boxes)
-            )
+            self._ports.emit(Complete(iterations=iterations, usage=usage, proof=proof, evidence=evidence, boxes=boxes))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
             story = self.state.story
             self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))

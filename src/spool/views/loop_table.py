@@ -64,8 +64,10 @@ def table(loops: Sequence[LoopSummary], now: datetime, width: int = ENDLESS) -> 
 
 
 def progress_words(loop: LoopSummary) -> str:
-    """Format a run's iterations: `3/10`, followed by the total over all runs if it differs; over, it has no limit."""
-    limit = f"/{loop.limits.max_iterations}" if loop.running and loop.limits.max_iterations is not None else ""
+    """Format a loop's iterations: `3/10`, followed by the total over all runs if it differs."""
+    if not loop.running:
+        return str(loop.iteration)
+    limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
     total = f" ({loop.iteration})" if loop.iteration != loop.run_iteration else ""
     return f"{loop.run_iteration}{limit}{total}"
 

@@ -65,7 +65,7 @@ def test_a_wider_terminal_shows_more() -> None:
         "59678a  wt-loop  a-project  002-01_add-ralph-loop  running  3/10 (13)  2h 10m",
     ]
     assert table(ROWS, 60)[-1] == "    3 failed iterations in a row, the last: harness error: …"
-    assert table(ROWS, 84)[2].startswith("59678a  wt-loop  a-project  002-02_stories-with-a-rath…  stuck    3 (13) ")
+    assert table(ROWS, 84)[2].startswith("59678a  wt-loop  a-project  002-02_stories-with-a-rath…  stuck")
     assert WHY in table(ROWS, 200)[-1]
 
 

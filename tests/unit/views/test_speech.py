@@ -67,7 +67,7 @@ def test_what_is_held_back_comes_before_what_follows() -> None:
 def test_the_live_terminal_shows_no_tags(size: int) -> None:
     out = io.StringIO()
     view = LiveView(verbose=False)
-    view._console = view._live.console = Console(file=out, highlight=False, markup=False, emoji=False)  # noqa: SLF001
+    view._console = view._live.console = Console(file=out, highlight=False, markup=False, emoji=False)
     for piece in pieces("Both are done.\n\n<promise>COMPLETE</promise>", size):
         view.see(AgentEvent(iteration=1, event=piece))
     view.close()

@@ -154,11 +154,10 @@ def figures(reported: Reported) -> list[tuple[str, str]]:
     if failed := account.failed_commits:
         found.append(("Failed commits", one_line(f"{len(failed)}, the last: {failed[-1]}", 300)))
     if account.reverts:
-        found.append(("Reverts", f"{account.reverts}, {counted(len(account.discarded), 'attempt')} kept"))
+        kept = counted(len(account.discarded), "discarded attempt")
+        found.append(("Reverts", f"{account.reverts}; {kept} can be restored"))
     if account.waits:
-        longest = max(account.waits, key=lambda one: one.seconds)
-        what = f"{len(account.waits)}, {words.duration(receipt.waits_s)}; longest {words.duration(longest.seconds)}"
-        found.append(("Waits", one_line(f"{what}, {longest.label}", 200)))
+        found.append(("Waits", _waits(account)))
     if account.refused_claims:
         found.append(("Refused claims", str(account.refused_claims)))
     if account.refused_promises:
@@ -173,6 +172,14 @@ def _iterations(account: Account) -> str:
     listed = ", ".join(f"{number} {name}" for name, number in outcomes.most_common())
     runs = f", in {counted(len(account.runs), 'run')}" if len(account.runs) > 1 else ""
     return f"{len(account.attempts)}{f' ({listed})' if listed else ''}{runs}"
+
+
+def _waits(account: Account) -> str:
+    """Count the waits, with their time and the reason of the longest."""
+    longest = max(account.waits, key=lambda one: one.seconds)
+    longest_s = f"; the longest {words.duration(longest.seconds)}" if len(account.waits) > 1 else ""
+    taken = words.duration(account.receipt.waits_s)
+    return one_line(f"{len(account.waits)}, {taken}{longest_s}, {longest.label}", 200)
 
 
 def _elapsed(account: Account) -> str:

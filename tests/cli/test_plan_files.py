@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 from pathlib import Path
@@ -211,6 +212,19 @@ def test_ralph_needs_no_prompt_for_a_plan(empty: Scratch, words: tuple[str, ...]
     assert shown["completed"] == 2
     prompt = (empty.root / ".spool/.state/ralph/PLAN.md/logs/0001.prompt.md").read_text()
     assert "Implement the plan." in prompt and "Its items have no boxes" in prompt
+
+
+@pytest.mark.parametrize("words", [("run", "PLAN.md"), ("ralph", "--plan", "PLAN.md")], ids=["run", "ralph"])
+def test_items_without_a_box_count_once_they_are_accepted(empty: Scratch, words: tuple[str, ...]) -> None:
+    plan(empty, PLAIN)
+    empty.script(*([[{"write": f"{name}.txt", "text": "x"}, COMPLETE] for name in ("form", "session")]))
+    done = empty.spool(*words, "--harness", "scripted")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for form in ((), ("--markdown",)):
+        assert re.search(r"Boxes\W+3 of 3 ticked, 0 at the start", empty.spool("report", *form).stdout)
+    (loop,) = json.loads(empty.spool("report", "--json").stdout)["loops"]
+    over_time = {"run": [0, 2, 3], "ralph": [0, 3]}[words[0]]
+    assert [(point["done"], point["total"]) for point in loop["account"]["boxes"]] == [(one, 3) for one in over_time]
 
 
 def test_a_plan_that_says_nothing_new_is_no_work(empty: Scratch) -> None:

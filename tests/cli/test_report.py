@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from spool.views import words
 from tests.cli.test_schemas import schema
 from tests.night import run_night, set_up_night
 from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
@@ -72,6 +73,24 @@ def test_the_page_says_what_happened_on_a_failed_night(night: Scratch) -> None:
     assert "Review with:" in page
     assert "Land with:" not in page
     assert f"spool run {CHANGE} --harness scripted" in page.partition("Continue with:")[2]
+
+
+def test_the_time_of_all_runs_is_the_sum_of_those_that_ps_lists(scratch: Scratch) -> None:
+    scratch.script([{"write": "a.txt", "text": "x"}], [{"write": "b.txt", "text": "x"}], [{"say": "thinking"}])
+    for _ in range(2):
+        scratch.ralph("Work", "--max-iterations", "1", "--harness", "scripted")
+    listed = json.loads(scratch.spool("ps", "--all", "--json").stdout)
+    (loop,) = json.loads(scratch.spool("report", "--json").stdout)["loops"]
+    elapsed_s = loop["account"]["elapsed_s"]
+    assert len(listed) == 2
+    assert sum(run["age_s"] for run in listed) == pytest.approx(elapsed_s, abs=0.002)
+    assert max(run["elapsed_s"] for run in listed) == pytest.approx(elapsed_s, abs=0.002)
+    for run in listed:
+        (of_run,) = json.loads(scratch.spool("report", run["id"], "--json").stdout)["loops"]
+        assert of_run["account"]["elapsed_s"] == run["age_s"]
+    last = max(listed, key=lambda run: run["started_at"])["age_s"]
+    status = scratch.ralph("--status").stdout
+    assert f"Elapsed   {words.duration(elapsed_s)} ({words.duration(last)} in this run)" in status
 
 
 def test_the_commands_of_the_page_work(night: Scratch) -> None:

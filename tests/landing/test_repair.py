@@ -82,6 +82,8 @@ def test_the_story_is_in_no_task_list(field: Field, kind: str) -> None:
     assert (field.scratch.change / "tasks.md").read_text() == DONE
     story = next(event for event in journal(field) if event.get("story_id") == "land")
     assert story["title"] == "Land on main"
+    (loop,) = json.loads(field.scratch.spool("report", "--json").stdout)["loops"]
+    assert {point["total"] for point in loop["account"]["boxes"]} == {2}, "the boxes are those of the task list"
 
 
 def test_an_agent_mends_what_a_check_refuses(field: Field, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""One journal through every face: terminal, status, screen, report, page and telemetry show the same figures."""
+"""One journal through every face: terminal, status, ps, screen, report, page and telemetry show the same figures."""
 
 import html.parser
 import io
@@ -100,6 +100,22 @@ def test_the_account_is_what_the_runner_saved(account: Account, events: list[Eve
     assert [record["duration_s"] for record in saved["recent"]] == [one.seconds for one in account.attempts]
 
 
+def test_ps_and_status(account: Account, night: Scratch) -> None:
+    elapsed = words.duration(account.elapsed_s)
+    head, row = night.spool("ps", "--all").stdout.splitlines()
+    assert row[head.index("ELAPSED") :].split("  ")[0] == elapsed
+    (listed,) = json.loads(night.spool("ps", "--all", "--json").stdout)
+    assert listed["elapsed_s"] == listed["age_s"] == account.elapsed_s
+    status = night.run("--status").stdout
+    assert f"Elapsed   {elapsed}\n" in status
+    assert [line for line in receipt_lines(account.receipt) if f"Receipt   {line}\n" not in status] == []
+    cells = re.findall(r"^ *\d+  .+$", status, re.MULTILINE)
+    assert len(cells) == len(account.attempts)
+    for line, one in zip(cells, account.attempts, strict=True):
+        assert f"  {words.duration(one.seconds)}  " in line
+    assert not re.search(r"\btime\b", f"{head}{status}", re.IGNORECASE), "each figure is named by what it is"
+
+
 def test_the_terminal(account: Account, events: list[Event]) -> None:
     printed = io.StringIO()
     view = PlainView(stream=True, verbose=False, out=printed)
@@ -137,6 +153,7 @@ def text_in(source: str) -> str:
 def check(text: str, account: Account) -> None:
     """Check that a text has all figures: of the loop, and of each story on one line."""
     assert [figure for figure in shown(account) if figure not in text] == []
+    assert re.search(rf"Elapsed\W+{re.escape(words.duration(account.elapsed_s))}", text)
     for figures in story_figures(account):  # in this order, with words and the time of gates in between
         assert re.search(r"\b[^\n]{0,80}?".join(map(re.escape, figures)), " ".join(text.split()))
 
@@ -151,7 +168,8 @@ def test_the_page(account: Account, night: Scratch) -> None:
             found = " ".join(text_in(server.get(f"{loop}/story?id={story.id}").text).split())
             assert f"Cost {'-' if story.usage.cost_usd is None else f'${story.usage.cost_usd:.2f}'}" in found
             assert f"Gates {words.duration(story.gates_s) if story.gates_s else '-'}" in found
-    assert f"{words.tokens(usage.tokens or 0)} ${usage.cost_usd:.2f}" in " ".join(listed.split())
+    figures = f"{words.duration(account.elapsed_s)} {words.tokens(usage.tokens or 0)} ${usage.cost_usd:.2f}"
+    assert figures in " ".join(listed.split())
 
 
 async def test_the_screen(account: Account, report: Report, night: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:

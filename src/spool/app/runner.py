@@ -364,7 +364,7 @@ def _abandon(room: _Room, why: str) -> None:
         room.state, status=Status.STUCK, reason=why, phase=Phase.ENDED, updated_at=now, ended_at=now
     )
     room.folder.save(ended)
-    room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED)))
+    room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED), ended_at=now))
 
 
 async def _keep(folder: StateFolder, directory: Path, stop: Stop) -> None:

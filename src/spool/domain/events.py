@@ -38,6 +38,8 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     """The fence around the agents, in words."""
     usage: Usage = Usage()
     """The usage of earlier runs."""
+    started_at: Moment | None = None
+    """When its runner started, as the loop's state has it; None in an older journal."""
 
 
 class IterationStarted(_Event, frozen=True, kw_only=True, tag="IterationStarted"):
@@ -129,6 +131,8 @@ class StoryDone(_Event, frozen=True, kw_only=True, tag="StoryDone"):
     proof: Proof | None = None
     evidence: str = ""
     """What the gates found, in one line."""
+    boxes: Boxes | None = None
+    """The boxes of the change, with the story's items that have none as ticked; None if they are unknown."""
 
 
 class IterationEnded(_Event, frozen=True, kw_only=True, tag="IterationEnded"):
@@ -206,6 +210,8 @@ class Complete(_Event, frozen=True, kw_only=True, tag="Complete"):
     """What the gates allow to be said."""
     evidence: str = ""
     """Why, in one line."""
+    boxes: Boxes | None = None
+    """The boxes of the change, with the items that have none as ticked; None if they are unknown."""
 
 
 class Error(_Event, frozen=True, kw_only=True, tag="Error"):
@@ -227,6 +233,8 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
     """The limit that ended it, if raising it lets the loop continue."""
     receipt: Receipt | None = None
     """What the loop has taken so far; None after an error of Spool's before its first iteration."""
+    ended_at: Moment | None = None
+    """When it ended, as the loop's state has it; None in an older journal."""
     retry_at: Moment | None = None
     """When to start the loop again, if a rate limit ended a run that does not wait for it."""
 

@@ -184,6 +184,8 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     started_at: Moment
     updated_at: Moment
     ended_at: Moment | None = None
+    earlier_s: float = 0.0
+    """The time of the loop's earlier runs by the clock, in seconds."""
 
     @property
     def id(self) -> str:
@@ -231,6 +233,10 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     def age_s(self, now: datetime) -> float:
         """Return the duration of the run so far, in seconds."""
         return round(max(0.0, ((self.ended_at or now) - self.started_at).total_seconds()), 3)
+
+    def elapsed_s(self, now: datetime) -> float:
+        """Return the time of all runs of the loop by the clock, in seconds."""
+        return round(self.earlier_s + self.age_s(now), 3)
 
 
 def settled(summary: LoopSummary, *, alive: bool, last_seen: datetime | None = None) -> LoopSummary:

@@ -198,7 +198,7 @@ class LoopProgress:
         self.harness, self.model, self.sandbox = event.harness, event.model, event.sandbox
         self.limits = event.limits
         self.iteration = event.iteration
-        self.started_at, self.ended_at = event.at, None
+        self.started_at, self.ended_at = event.started_at or event.at, None
         self.ended = self.error = self.waiting = self.checking = self.working = self.complete = None
         self.stop_pending = False
         for story in self.stories.values():
@@ -239,7 +239,7 @@ class LoopProgress:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
-        self.ended, self.ended_at = event, event.at
+        self.ended, self.ended_at = event, event.ended_at or event.at
         self.waiting = self.checking = self.working = None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None

@@ -186,6 +186,7 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
         memory=earlier.memory if earlier and kept else _starting(earlier),
         usage=earlier.usage if earlier else Usage(),
         receipt=earlier.receipt if earlier else Receipt(),
+        earlier_s=earlier.elapsed_s(earlier.updated_at) if earlier else 0.0,
         in_flight=earlier.in_flight if earlier else None,
     )
 

@@ -46,6 +46,8 @@ class Story(msgspec.Struct, frozen=True):
     title: str
     tasks: tuple[StoryTask, ...]
     depends_on: tuple[str, ...] = ()
+    errand: bool = False
+    """Whether Spool asks for it: it is in no task list, so it has no boxes to count."""
 
     @property
     def complete(self) -> bool:
@@ -82,7 +84,8 @@ class Errand(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def story(self) -> Story:
         """The errand as a story without a box: the promise reports it."""
-        return Story("land", self.title, (StoryTask("land.1", self.text, BOXLESS, 0, self.details),))
+        task = StoryTask("land.1", self.text, BOXLESS, 0, self.details)
+        return Story("land", self.title, (task,), errand=True)
 
 
 class StoryList(msgspec.Struct, frozen=True):
@@ -97,8 +100,8 @@ class StoryList(msgspec.Struct, frozen=True):
 
     @property
     def boxes(self) -> Boxes:
-        """The count of all their boxes."""
-        marks = [task.done for story in self.stories for task in story.tasks]
+        """The count of all their boxes; an errand has none."""
+        marks = [task.done for story in self.stories if not story.errand for task in story.tasks]
         return Boxes(done=sum(marks), total=len(marks))
 
     @property

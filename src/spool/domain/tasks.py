@@ -76,6 +76,11 @@ class TaskList(msgspec.Struct, frozen=True):
         return Boxes(done=self.done_count, total=len(self.tasks))
 
     @property
+    def accepted(self) -> Boxes:
+        """The count of its boxes once the work is accepted, which ends the tasks without a box."""
+        return Boxes(done=sum(task.done or task.boxless for task in self.tasks), total=len(self.tasks))
+
+    @property
     def complete(self) -> bool:
         """Whether the work is done: some box is ticked and none is open."""
         return any(task.done for task in self.tasks) and not self.open

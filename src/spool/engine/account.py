@@ -9,6 +9,7 @@ from spool.domain.gates.values import Proof
 from spool.domain.loop import Phase, PlanState
 from spool.domain.outcome import OutcomeKind
 from spool.domain.state import IterationRecord, LoopState, interrupted_record
+from spool.domain.tasks import Boxes
 from spool.domain.verdict import ExitCode, Finish, Retry, Status
 from spool.engine.ports import Ports
 from spool.errors import SpoolError
@@ -68,7 +69,9 @@ class Account:
         self.state = msgspec.structs.replace(self.state, receipt=self.state.receipt.with_wait(seconds))
         self._ports.emit(WaitEnded(seconds=seconds))
 
-    def end_run(self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "") -> None:
+    def end_run(
+        self, finish: Finish, *, iterations: int, kept: str = "", evidence: str = "", boxes: Boxes | None = None
+    ) -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
         now = self._ports.clock.now()
         self.save(
@@ -81,7 +84,8 @@ class Account:
         )
         if finish.status is Status.DONE:
             proof = self.state.memory.proof or Proof.WORD
-            self._ports.emit(Complete(iterations=iterations, usage=self.state.usage, proof=proof, evidence=evidence))
+            usage = self.state.usage
+            self._ports.emit(Complete(iterations=iterations, usage=usage, proof=proof, evidence=evidence, boxes=boxes))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
             story = self.state.story
             self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
@@ -92,6 +96,7 @@ class Account:
                 exit_code=int(finish.exit_code),
                 limit=finish.limit,
                 receipt=self.state.receipt,
+                ended_at=now,
                 retry_at=finish.retry_at,
             )
         )

@@ -54,7 +54,7 @@ class Closing:
         except (CommandError, ChangeError) as error:
             self._account.warn(error)
         self._remember(evidence=evidence, left=left)
-        self._account.end_run(finish, iterations=iterations, kept=kept, evidence=evidence)
+        self._account.end_run(finish, iterations=iterations, kept=kept, evidence=evidence, boxes=self._plan.boxes)
         if resumable and finish.exit_code is not ExitCode.COMPLETE:
             # After the end is written: a hung git must not delay a stop.
             self._remember(fingerprint=await self._left(finish))

@@ -90,6 +90,7 @@ class Loop:
                 iteration=self._state.iteration,
                 sandbox=self._state.sandbox,
                 usage=self._state.usage,
+                started_at=self._state.started_at,
             )
         )
         for concern in self._spending.concerns(self._agency.harness, self._agency.price):

@@ -3,7 +3,6 @@
 Agent output is data: it is cleaned here, once, and never parsed as the screen's markup.
 """
 
-import re
 from collections.abc import Iterable
 from enum import Enum, auto
 
@@ -12,18 +11,13 @@ import msgspec
 from spool.domain import events
 from spool.domain.stream import Message, StreamEvent, ToolResult
 from spool.domain.text import clean, one_line
-from spool.views.look import PROMISE, Role
+from spool.views.look import Role
 
 PIECE = 4_096
 """Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
 NO_FOLD = -1
 _LONGEST_LINE = 400
 _OF_AGENT = (events.StoryEvent, events.AgentEvent)
-_PROMISED = re.compile(
-    r"(?:^[ \t]*|(?<=[ \t]))<promise>([^<>\n]{1,400})</promise>[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""A promise on a line of its own, or at the end of one. No two neighbouring parts match the same characters."""
 
 
 class Form(Enum):
@@ -111,11 +105,6 @@ def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
         stop = cut(text, start, limit)
         yield text[start:stop]
         start = stop
-
-
-def shown_promise(text: str) -> str:
-    """Return a text with a sign instead of the tags of each promise that ends a line."""
-    return _PROMISED.sub(lambda found: f"{PROMISE} {found[1].strip()}", text)
 
 
 def markdown(text: str) -> list[Block]:

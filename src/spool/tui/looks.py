@@ -14,6 +14,13 @@ from spool.views.receipt import left_of
 STATUS_STYLES = {str(status): sign.role.style for status, sign in look.STATUSES.items()}
 BUSY = {"waiting": look.Role.WARN, "checking": look.Role.ODD, "stopping": look.Role.WARN, "starting": look.Role.DIM}
 """The colours of what a loop does, where its status is not the whole answer."""
+_LABELS = (
+    ("iteration ", "attempt ", "elapsed ", " tokens"),
+    ("iteration ", "attempt ", "", " tokens"),
+    ("#", "try ", "", " tok"),
+    ("#", "try ", "", ""),
+)
+"""How the figures of a loop are labelled: the first that fits."""
 
 
 def bar(share: float, width: int) -> Text:
@@ -70,20 +77,21 @@ def budget_left(progress: LoopProgress, today: Usage, now: datetime, *, brief: b
 def figures(progress: LoopProgress, now: datetime, width: int) -> str:
     """Format iteration, attempt, elapsed time, tokens and cost in one line, abbreviated to fit the width."""
     text = ""
-    for iteration, attempt, tokens in (("iteration ", "attempt ", " tokens"), ("#", "try ", " tok"), ("#", "try ", "")):
-        text = " · ".join(_figures(progress, now, iteration, attempt, tokens))
+    for labels in _LABELS:
+        text = " · ".join(_figures(progress, now, labels))
         if len(text) <= width:
             break
     return text
 
 
-def _figures(progress: LoopProgress, now: datetime, iteration: str, attempt: str, tokens: str) -> list[str]:
+def _figures(progress: LoopProgress, now: datetime, labels: tuple[str, str, str, str]) -> list[str]:
+    iteration, attempt, elapsed, tokens = labels
     parts = [f"{iteration}{progress.iteration}"]
     if progress.current is not None:
         most = f" of {progress.max_attempts}" if progress.max_attempts else ""
         parts.append(f"{attempt}{progress.attempt}{most}")
     if progress.started_at is not None:
-        parts.append(words.duration(progress.elapsed_s(now)))
+        parts.append(f"{elapsed}{words.duration(progress.elapsed_s(now))}")
     if progress.usage.tokens is not None:
         parts.append(f"{words.tokens(progress.usage.tokens)}{tokens}")
     if progress.usage.cost_usd is not None:

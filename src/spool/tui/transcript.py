@@ -10,9 +10,10 @@ from spool.app.client import Placed
 from spool.domain import events
 from spool.domain.stream import Denied, Done, Failure, Message, Retry, StreamEvent, ToolResult, ToolUse, UsageSoFar
 from spool.domain.text import one_line
-from spool.tui.blocks import TONES, Block, Form, Tone, line, markdown, plain, rule, said_in, shown_promise
+from spool.tui.blocks import TONES, Block, Form, Tone, line, markdown, plain, rule, said_in
 from spool.views import words
 from spool.views.narration import Told, narrate
+from spool.views.speech import flagged
 
 
 def transcribe(rows: Iterable[Placed], *, start: int = 0, stop: int | None = None) -> list[Block]:
@@ -45,7 +46,7 @@ class _Transcript:
 
     def end_speech(self) -> None:
         """Show what was said so far."""
-        text = shown_promise("".join(self._speech))
+        text = flagged("".join(self._speech))
         self._speech.clear()
         if text.strip():
             self._add(markdown(text))
@@ -84,7 +85,7 @@ class _Transcript:
                 self._add([line(f"! {words.trouble(said)}", Tone.WARN)])
             case Done():
                 if said.content and not self._repeats(said.content):
-                    self._add(markdown(shown_promise(said.content)))
+                    self._add(markdown(flagged(said.content)))
             case Message() | UsageSoFar():
                 pass
             case _:
@@ -92,7 +93,7 @@ class _Transcript:
 
     def _repeats(self, content: str) -> bool:
         """Whether a final answer only repeats the last message, as most agents' do."""
-        start = shown_promise(content).strip()[:200]
+        start = flagged(content).strip()[:200]
         return any(block.form is Form.MARKDOWN and start in block.text for block in self.blocks[-8:])
 
 

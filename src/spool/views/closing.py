@@ -34,6 +34,7 @@ class Closing:
         lines += [f"{counted(failed, 'commit')} failed"] if failed else []
         if discarded:
             older = f", {len(discarded) - _LISTED} of them older than these" if len(discarded) > _LISTED else ""
-            lines.append(f"{counted(len(discarded), 'attempt')} discarded{older}; get one back with:")
+            one = "it" if len(discarded) == 1 else "one"
+            lines.append(f"{counted(len(discarded), 'attempt')} discarded{older}; get {one} back with:")
             lines += [f"  {words.restore(one.name)}" for one in discarded[-_LISTED:]]
         return lines

@@ -13,6 +13,7 @@ from spool.views import words
 from spool.views.closing import Closing
 from spool.views.narration import narrate
 from spool.views.say import json_text
+from spool.views.speech import Speech
 
 
 class JsonView:
@@ -44,6 +45,7 @@ class PlainView:
         self._stream = self.reads_text = stream
         self._verbose = verbose
         self._mid_line = False
+        self._speech = Speech()
         self._closing = Closing()
 
     def see(self, event: events.Event) -> None:
@@ -78,9 +80,7 @@ class PlainView:
     def _agent(self, said: StreamEvent) -> None:
         match said:
             case Message() if said.text:
-                text = clean(said.text)
-                self._out.write(text)
-                self._mid_line = not text.endswith("\n")
+                self._say(self._speech.take(clean(said.text)))
                 if not said.partial:
                     self._fresh_line()
             case ToolUse():
@@ -97,7 +97,13 @@ class PlainView:
         self._fresh_line()
         self._out.write(" ".join(clean(text).split("\n")) + "\n")
 
+    def _say(self, text: str) -> None:
+        if text:
+            self._out.write(text)
+            self._mid_line = not text.endswith("\n")
+
     def _fresh_line(self) -> None:
+        self._say(self._speech.end())
         if self._mid_line:
             self._out.write("\n")
             self._mid_line = False

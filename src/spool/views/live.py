@@ -26,6 +26,7 @@ from spool.views.closing import Closing
 from spool.views.estimates import Estimate
 from spool.views.look import Role
 from spool.views.narration import narrate
+from spool.views.speech import Speech
 
 _OPEN_LINE_LIMIT = 4_000
 
@@ -42,6 +43,7 @@ class LiveView:
         self._spinner = Spinner("dots", Text("starting"))
         self._live = Live(self._spinner, console=self._console, refresh_per_second=8, transient=True)
         self._open_line = ""
+        self._speech = Speech()
         self._doing = "starting"
         self._since = time.monotonic()
         self._estimate = Estimate()
@@ -115,14 +117,20 @@ class LiveView:
 
     def _speak(self, said: Message) -> None:
         """Print complete lines; hold back an unfinished one, which the footer would break."""
-        text = self._open_line + clean(said.text)
+        text = self._open_line + self._speech.take(clean(said.text))
         whole, newline, self._open_line = text.rpartition("\n")
         if newline:
             self._console.print(Text(whole, style=Role.DIM.style if said.subagent else ""))
-        if not said.partial or len(self._open_line) > _OPEN_LINE_LIMIT:
+        if not said.partial:
             self._flush()
+        elif len(self._open_line) > _OPEN_LINE_LIMIT:
+            self._print_open_line()
 
     def _flush(self) -> None:
+        self._open_line += self._speech.end()
+        self._print_open_line()
+
+    def _print_open_line(self) -> None:
         if self._open_line:
             self._console.print(Text(self._open_line))
             self._open_line = ""

@@ -99,7 +99,7 @@ def capacity_words(capacity: Capacity) -> str:
 
 def worktree_table(iterations: Sequence["LoopIteration"]) -> list[str]:
     """Return the table of a worktree loop's iterations, as lines."""
-    head = ("#", "ended", "at", "time", "commits", "files", "done", "tokens", "cost")
+    head = ("#", "ended", "at", "agent", "commits", "files", "done", "tokens", "cost")
     rows = [_worktree_row(one) for one in iterations]
     notes = [one.done_reason for one in iterations]
     return table(head, rows, width=room(), left=head, drop=_DROPPED, notes=notes)
@@ -125,7 +125,7 @@ def _lines(loop: LoopSummary) -> list[str]:
     lines += _proof_lines(loop)
     if loop.memory.failed_commits:
         lines.append(f"Commits   {loop.memory.failed_commits} failed")
-    return [*lines, *_receipt_lines(loop)]
+    return [*lines, _elapsed_line(loop), *_receipt_lines(loop)]
 
 
 def _workspace_lines(loop: LoopSummary) -> list[str]:
@@ -138,6 +138,13 @@ def _proof_lines(loop: LoopSummary) -> list[str]:
     if loop.status is not Status.DONE:
         return []
     return [f"Checked   {words.rests_on(loop.memory.proof or Proof.WORD, loop.memory.evidence)}"]
+
+
+def _elapsed_line(loop: LoopSummary) -> str:
+    """Return the time of the runs by the clock; the receipt has that of agent, gates and waits."""
+    now = datetime.now(UTC)
+    of_run = f" ({words.duration(loop.age_s(now))} in this run)" if loop.earlier_s else ""
+    return f"Elapsed   {words.duration(loop.elapsed_s(now))}{of_run}"
 
 
 def _receipt_lines(loop: LoopSummary) -> list[str]:
@@ -158,7 +165,8 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
     ]
     if loop.running and loop.phase is not None:
         lines.append(f"Now       {_now(loop)}")
-    return [*lines, *_proof_lines(loop), *_receipt_lines(loop), f"Log       {one_line(loop.log or 'none', 400)}"]
+    lines += [*_proof_lines(loop), _elapsed_line(loop), *_receipt_lines(loop)]
+    return [*lines, f"Log       {one_line(loop.log or 'none', 400)}"]
 
 
 def _status_line(loop: LoopSummary) -> str:
@@ -195,7 +203,7 @@ def _criterion_words(loop: LoopSummary) -> str:
 
 
 def _table(records: Sequence[IterationRecord]) -> list[str]:
-    head: tuple[str, ...] = ("#", "outcome", "time", "exit", "complete", "files", "tokens", "cost", "at")
+    head: tuple[str, ...] = ("#", "outcome", "agent", "exit", "complete", "files", "tokens", "cost", "at")
     rows: list[tuple[str, ...]] = [_row(record) for record in records]
     if any(record.story_id for record in records):
         stories = [f"{record.story_id or '-'}.{record.attempt or '-'}" for record in records]

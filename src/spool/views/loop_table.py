@@ -12,7 +12,7 @@ from spool.views import words
 from spool.views.say import say, say_json
 from spool.views.tables import ENDLESS, room
 
-_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "TIME")
+_COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "ELAPSED")
 _SHORTEST_REASON = 20
 """With fewer columns left beside a loop, its reason goes on a separate line."""
 _READABLE = 24
@@ -42,6 +42,7 @@ def loop_json(loop: LoopSummary, now: datetime) -> dict[str, Any]:
         "max_iterations": loop.limits.max_iterations,
         "capacity": msgspec.to_builtins(loop.capacity),
         "age_s": loop.age_s(now),
+        "elapsed_s": loop.elapsed_s(now),
     }
 
 

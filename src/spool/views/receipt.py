@@ -11,11 +11,12 @@ def receipt_lines(receipt: Receipt) -> list[str]:
     if not receipt.iterations:
         return []
     total = [f"{counted(receipt.iterations, 'iteration')} in {time_words(receipt)}", *_spent(receipt)]
+    same = receipt.per_story == receipt.per_proved_story  # every finished story is proved
     averages = [
         f"per {name} {_rate(rate)}"
         for name, rate in (
             ("iteration", receipt.per_iteration),
-            ("story", receipt.per_story),
+            ("story", None if same else receipt.per_story),
             ("proved story", receipt.per_proved_story),
         )
         if rate is not None

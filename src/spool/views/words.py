@@ -1,6 +1,5 @@
 """Formats events and figures as text; all views use the same wording."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +13,6 @@ from spool.domain.state import IterationRecord
 from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usage
 from spool.domain.text import clean, counted, one_line
 from spool.views.hints import worded
-from spool.views.look import PROMISE
 
 _COMMITS = 5
 _LINES = 20
@@ -178,8 +176,6 @@ def trouble(event: Retry | Denied | Failure) -> str:
             return one_line(f"error: {event.message}{f'; {worded(event.hint)}' if event.hint else ''}", 400)
 
 
-_PROMISED = re.compile(r"^[ \t]*<promise>([^<>\n]{1,400})</promise>[ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""No two neighbouring parts match the same characters: an agent may write thousands of blanks there."""
 _PURPOSES = {
     "baseline": "before the change",
     "baseline-again": "before the change, a second time, to find flaky tests",
@@ -207,11 +203,6 @@ def checked(event: events.GateEnded) -> str:
     purpose = _PURPOSES.get(event.purpose)
     result = f"{'green' if event.green else 'red'}, {duration(event.duration_s)}"
     return one_line(f"{event.gate}: {result}{f', {purpose}' if purpose else ''}")
-
-
-def flagged(text: str) -> str:
-    """Return a message with a flag for the tags of a promise that stands on a line of its own."""
-    return _PROMISED.sub(lambda found: f"{PROMISE} {found[1].strip()}", text)
 
 
 def proof(event: events.Complete) -> str:

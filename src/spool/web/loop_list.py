@@ -12,7 +12,7 @@ from spool.views.loop_table import progress_words
 from spool.views.report import parts
 from spool.web.links import Links
 
-_HEAD = ("", "change", "state", "project", "agent", "story", "iteration", "time", "tokens", "cost")
+_HEAD = ("", "change", "state", "project", "agent", "story", "iteration", "elapsed", "tokens", "cost")
 
 
 def list_panels(loops: Sequence[LoopSummary], links: Links, now: datetime) -> dict[str, str]:
@@ -71,7 +71,7 @@ def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
         one_line(f"{loop.harness} {loop.model or ''}", 60),
         f"{story.current} of {story.total}" if story else "-",
         progress_words(loop),
-        words.duration(loop.age_s(now)),
+        words.duration(loop.elapsed_s(now)),
         "-" if usage.tokens is None else words.tokens(usage.tokens),
         "-" if usage.cost_usd is None else f"${usage.cost_usd:.2f}",
     )

@@ -16,6 +16,7 @@ from spool.views import words
 from spool.views.look import DONE, FAILED, RUNNING, Role
 from spool.views.narration import Told, narrate
 from spool.views.report.parts import raw, role_name, text
+from spool.views.speech import flagged
 from spool.web.links import Links
 from spool.web.markdown import rendered
 
@@ -42,7 +43,7 @@ class _Speech:
         self.left_out += max(0, len(more) - room)
 
     def html(self, whole: str) -> str:
-        said = words.flagged(self.text)
+        said = flagged(self.text)
         parts, fenced = [], False
         for start in range(0, len(said), _PIECE):
             piece = said[start : start + _PIECE]

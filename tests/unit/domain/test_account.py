@@ -8,6 +8,7 @@ from spool.domain.account.stories import Standing
 from spool.domain.account.timeline import Activity
 from spool.domain.account.values import Account, account_of
 from spool.domain.events import (
+    Complete,
     Event,
     GateEnded,
     GateStarted,
@@ -128,6 +129,15 @@ def test_boxes_over_time_follow_a_revert() -> None:
 
     found = account([run_started(), started(1, 2), ended(1, 4), started(2, 2), ended(2, 2)])
     assert [point.done for point in found.boxes] == [2, 4, 2]
+
+
+def test_an_accepted_story_has_the_last_word_on_its_boxes() -> None:
+    ended = IterationEnded(record=record(1, "1", 1, OutcomeKind.COMPLETED, boxes={"done": 0, "total": 3}))
+    accepted = StoryDone(story_id="1", title="Form", boxes=Boxes(done=2, total=3))
+    earlier = StoryDone(story_id="1", title="Form")
+    whole = Complete(iterations=1, boxes=Boxes(done=3, total=3))
+    assert [point.done for point in account([run_started(), ended, accepted, whole]).boxes] == [0, 2, 3]
+    assert [point.done for point in account([run_started(), ended, earlier]).boxes] == [0], "in an older journal"
 
 
 def test_a_killed_run_ends_with_its_last_event_and_its_attempt_counts_once() -> None:

@@ -62,6 +62,7 @@ def test_a_loop_that_has_ended_keeps_its_end(status: Status, alive: bool) -> Non
 def test_figures_that_follow_from_others() -> None:
     assert (RUNNING.id, RUNNING.name) == ("59678a", "project")
     assert RUNNING.age_s(LATER) == 300.0
+    assert msgspec.structs.replace(RUNNING, earlier_s=60.5).elapsed_s(LATER) == 360.5
     capacity = RUNNING.capacity
     assert (capacity.iterations, capacity.max_iterations) == (3, 10)
     assert (capacity.tokens, capacity.max_tokens) == (1_000, None)
@@ -116,6 +117,7 @@ def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept
     found = continued(RUNNING, earlier, last_iteration=5)
     assert found.memory == (memory if kept else RUNNING.memory)
     assert (found.iteration, found.usage) == (5, earlier.usage)
+    assert continued(RUNNING, replaced(earlier, earlier_s=7.0, ended_at=LATER)).earlier_s == 307.0
     in_flight = continued(RUNNING, replaced(earlier, in_flight=BEGUN))
     assert (in_flight.memory, in_flight.in_flight) == (memory, BEGUN)
 

@@ -82,6 +82,12 @@ def test_how_it_reads() -> None:
     ]
 
 
+def test_one_average_is_enough_where_every_finished_story_is_proved() -> None:
+    receipt = Receipt().with_iteration(record(KNOWN, story="1", proof=Proof.PROVED, accepted=True))
+    average = "1m 10s, 1.0k tokens, $0.50"
+    assert receipt_lines(receipt)[1] == f"per iteration {average}; per proved story {average}"
+
+
 def test_it_survives_the_disk() -> None:
     receipt = Receipt().with_iteration(record(KNOWN, story="1", accepted=True))
     assert msgspec.json.decode(msgspec.json.encode(receipt), type=Receipt) == receipt

@@ -33,7 +33,7 @@ def test_the_closing_block_lists_what_a_run_left() -> None:
     assert lines == [
         "1 commit: 0123456789",
         "1 commit failed",
-        "1 attempt discarded; get one back with:",
+        "1 attempt discarded; get it back with:",
         "  spool checkpoint restore 001-01_add-auth.20260302-093412",
         "done: all done",
     ]

@@ -57,15 +57,15 @@ def test_every_line_fits_and_nothing_that_matters_is_missing(width: int) -> None
 
 def test_a_wider_terminal_shows_more() -> None:
     assert table(ROWS[:1], 60) == [
-        "ID      CHANGE                 STATUS   ITERATION  TIME",
+        "ID      CHANGE                 STATUS   ITERATION  ELAPSED",
         "59678a  002-01_add-ralph-loop  running  3/10 (13)  2h 10m",
     ]
     assert table(ROWS[:1], 80) == [
-        "ID      COMMAND  PROJECT    CHANGE                 STATUS   ITERATION  TIME",
+        "ID      COMMAND  PROJECT    CHANGE                 STATUS   ITERATION  ELAPSED",
         "59678a  wt-loop  a-project  002-01_add-ralph-loop  running  3/10 (13)  2h 10m",
     ]
     assert table(ROWS, 60)[-1] == "    3 failed iterations in a row, the last: harness error: …"
-    assert table(ROWS, 80)[2].startswith("59678a  wt-loop  a-project  002-02_stories-with-a-r…  stuck")
+    assert table(ROWS, 84)[2].startswith("59678a  wt-loop  a-project  002-02_stories-with-a-rath…  stuck")
     assert WHY in table(ROWS, 200)[-1]
 
 

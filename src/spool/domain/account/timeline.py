@@ -92,7 +92,7 @@ class Timeline:
         match event:
             case events.RunStarted():
                 self.close()
-                self.runs.append(Run(event.run_id, event.harness, event.model, event.at))
+                self.runs.append(Run(event.run_id, event.harness, event.model, event.started_at or event.at))
             case events.IterationStarted():
                 self._count(event.at, event.boxes)
             case events.IterationEnded():
@@ -101,6 +101,9 @@ class Timeline:
                 self.reverts += 1
             case events.StoryDone():
                 self.receipt = self.receipt.with_story_done(event.story_id, event.proof)
+                self._count(event.at, event.boxes)
+            case events.Complete():
+                self._count(event.at, event.boxes)
             case events.GateStarted():
                 self._gate = event
             case events.GateEnded():
@@ -179,7 +182,7 @@ class Timeline:
     def _end_run(self, event: events.RunEnded) -> None:
         if self.runs:
             run = self.runs[-1]
-            run.ended_at, run.status, run.reason = event.at, event.status, event.reason
+            run.ended_at, run.status, run.reason = event.ended_at or event.at, event.status, event.reason
 
     def close(self, at: datetime | None = None) -> None:
         """End a run that was killed: at the given time, else with its last event."""

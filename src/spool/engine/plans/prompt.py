@@ -267,9 +267,10 @@ class PromptPlan:
 
     async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
         """Note what has no box as done with the rest."""
-        if finish.status is Status.DONE:
-            for story in parse_stories(await self._read_tasks() or "").stories:
+        if finish.status is Status.DONE and (tasks := await self._read_tasks()):
+            for story in parse_stories(tasks).stories:
                 self._world.book.accept(story)
+            self.boxes = parse_tasks(tasks).accepted
         return ""
 
     async def _read_tasks(self) -> str | None:

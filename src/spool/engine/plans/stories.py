@@ -274,6 +274,7 @@ class StoryPlan:
         known = self._known if self._known.stories else await self._honest()
         if (accepted := known.find(story.id)) is not None:
             self._world.book.accept(accepted)
+            self._known = self._world.book.honest(known)
         commit = None
         if self._world.commit is not None:
             try:
@@ -285,8 +286,16 @@ class StoryPlan:
         if checkpoint is not None:
             await self._world.checkpoints.drop(checkpoint)
             self._world.emit(CheckpointDropped(story_id=story.id))
-        proof, why = memory.accepted, memory.evidence
-        self._world.emit(StoryDone(story_id=story.id, title=story.title, commit=commit, proof=proof, evidence=why))
+        self._world.emit(
+            StoryDone(
+                story_id=story.id,
+                title=story.title,
+                commit=commit,
+                proof=memory.accepted,
+                evidence=memory.evidence,
+                boxes=self.boxes,
+            )
+        )
         return memory
 
     def _announce(self, story: StoryState) -> None:

@@ -141,9 +141,8 @@ def figures(reported: Reported) -> list[tuple[str, str]]:
     """Return the figures of a loop, each with its label."""
     account = reported.account
     receipt, found = account.receipt, [("Iterations", _iterations(account))]
-    baseline = f"; {words.duration(account.baseline_s)} before the first agent" if account.baseline_s else ""
     found.append(("Agent", one_line(f"{account.agent or 'none'}, {account.sandbox}", 200)))
-    found.append(("Time", f"{time_words(receipt)}{baseline}"))
+    found += [("Time", time_words(receipt)), ("Elapsed", _elapsed(account))]
     found.append(("Tokens", token_words(receipt).removeprefix("tokens ").removesuffix(" tokens")))
     found.append(("Cost", cost_words(receipt).removeprefix("cost ")))
     if not account.whole:
@@ -155,11 +154,10 @@ def figures(reported: Reported) -> list[tuple[str, str]]:
     if failed := account.failed_commits:
         found.append(("Failed commits", one_line(f"{len(failed)}, the last: {failed[-1]}", 300)))
     if account.reverts:
-        found.append(("Reverts", f"{account.reverts}, {counted(len(account.discarded), 'attempt')} kept"))
+        kept = counted(len(account.discarded), "discarded attempt")
+        found.append(("Reverts", f"{account.reverts}; {kept} can be restored"))
     if account.waits:
-        longest = max(account.waits, key=lambda one: one.seconds)
-        what = f"{len(account.waits)}, {words.duration(receipt.waits_s)}; longest {words.duration(longest.seconds)}"
-        found.append(("Waits", one_line(f"{what}, {longest.label}", 200)))
+        found.append(("Waits", _waits(account)))
     if account.refused_claims:
         found.append(("Refused claims", str(account.refused_claims)))
     if account.refused_promises:
@@ -174,6 +172,20 @@ def _iterations(account: Account) -> str:
     listed = ", ".join(f"{number} {name}" for name, number in outcomes.most_common())
     runs = f", in {counted(len(account.runs), 'run')}" if len(account.runs) > 1 else ""
     return f"{len(account.attempts)}{f' ({listed})' if listed else ''}{runs}"
+
+
+def _waits(account: Account) -> str:
+    """Count the waits, with their time and the reason of the longest."""
+    longest = max(account.waits, key=lambda one: one.seconds)
+    longest_s = f"; the longest {words.duration(longest.seconds)}" if len(account.waits) > 1 else ""
+    taken = words.duration(account.receipt.waits_s)
+    return one_line(f"{len(account.waits)}, {taken}{longest_s}, {longest.label}", 200)
+
+
+def _elapsed(account: Account) -> str:
+    """Format the time of the runs by the clock."""
+    before = f", {words.duration(account.baseline_s)} of it for gates before the first agent"
+    return f"{words.duration(account.elapsed_s)}{before if account.baseline_s else ''}"
 
 
 def _per_proved(account: Account) -> str:

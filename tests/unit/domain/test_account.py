@@ -190,3 +190,11 @@ def test_a_run_that_ended_before_the_reported_time_is_left_out() -> None:
     found = account(events, since_s=10.0 * len(events))
     assert (found.status, found.runs, found.began_at, found.elapsed_s) == (Status.STUCK, (), None, 0.0)
     assert found.receipt.iterations == 0
+
+
+def test_a_run_that_fails_before_its_loop_does_not_change_the_one_before() -> None:
+    crashed = RunEnded(status=Status.STUCK, reason="internal error", exit_code=1)
+    (before,) = account([*half_way(), *finished()]).runs
+    (after,) = account([*half_way(), *finished(), crashed]).runs
+    assert (after.status, after.reason) == (before.status, before.reason)
+    assert after.reason != "internal error"

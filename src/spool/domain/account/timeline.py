@@ -180,7 +180,7 @@ class Timeline:
         return total
 
     def _end_run(self, event: events.RunEnded) -> None:
-        if self.runs:
+        if self.runs and self.runs[-1].status is Status.RUNNING:  # a run that fails before its loop only ends
             run = self.runs[-1]
             run.ended_at, run.status, run.reason = event.ended_at or event.at, event.status, event.reason
 

@@ -59,6 +59,8 @@ class Known(msgspec.Struct, kw_only=True):
     settled: Settled | None = None
     user_index: tuple[int, ...] = ()
     """The user's index when it was last asked for files that are both tracked and ignored."""
+    tracked: tuple[str, str] = ("", "")
+    """Digests of that index and of its names, if every file that it names was recorded; empty ones prove nothing."""
 
 
 def signature(path: Path) -> tuple[int, ...]:

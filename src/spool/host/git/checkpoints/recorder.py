@@ -75,23 +75,30 @@ class Recorder:
         self._status = IndexStatus(shadow.index, name_bytes=32 if shadow.repository.object_format == "sha256" else 20)
 
     async def record(
-        self, spare: Spared = _NOTHING, *, lets_go: bool = False, rules: IgnoreRules | None = None
+        self,
+        spare: Spared = _NOTHING,
+        *,
+        lets_go: bool = False,
+        rules: IgnoreRules | None = None,
+        proves: bool = True,
     ) -> Recording:
         """Record the tree as it is now, without the names to spare, under the user's ignore rules or earlier ones.
 
-        A folder that has become a repository is let go, or else recorded as the folder that it was.
+        A folder that has become a repository is let go, or else recorded as the folder that it was. Who is about to
+        pack the new objects need not have it proved that they are there.
         """
         rules = rules or await self.shadow.read_rules()
         known, same = await in_thread(lambda pulse: self._glance(rules, spare, pulse))
-        if known is not None and same.files and known.user_index == self._tracked.signature():
+        quiet = known is not None and same.files and known.user_index == self._tracked.signature()
+        if known is not None and quiet and (not proves or known.tree == self.shadow.proved):
             return _recording(known, _beside(known))
         await self.shadow.prepare(rules)
         try:
-            return await self._record(spare, same, lets_go=lets_go)
+            return await self._proved(await self._record(spare, same, known, lets_go=lets_go), proves=proves)
         except CommandFailed:
             # Its index may name objects that a full disk or the user's `git gc` has taken: begin anew, once.
             self.shadow.forget()
-            return await self._record(spare, Glance(), lets_go=lets_go)
+            return await self._proved(await self._record(spare, Glance(), None, lets_go=lets_go), proves=proves)
 
     async def compare(self, before: str, after: str) -> Changes:
         """Return what changed from one recorded tree to another."""
@@ -108,8 +115,14 @@ class Recorder:
             deletions=sum(int(row[1]) for row in rows if row[1] != "-"),
         )
 
+    async def _proved(self, recording: Recording, *, proves: bool) -> Recording:
+        if proves and recording.tree != self.shadow.proved:
+            await self.shadow.prove(recording.tree)
+        return recording
+
     def settle(self, tree: str, modes: Modes, touched: list[bytes]) -> None:
         """Remember that index and working tree are again what they were when this was recorded."""
+        self.shadow.note_proved(tree)
         before = load_known(self._notes, None)
         recent = {**(before.recent if before else {}), **dict.fromkeys(touched, ())}
         save_known(
@@ -117,9 +130,11 @@ class Recorder:
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
         )
 
-    async def _record(self, spare: Spared, same: Glance, *, lets_go: bool) -> Recording:
+    async def _record(self, spare: Spared, same: Glance, known: Known | None, *, lets_go: bool) -> Recording:
         index = signature(self.shadow.index)
-        known = load_known(self._notes, index)
+        known = known if known and known.index == index else load_known(self._notes, index)
+        if known is None:
+            self.shadow.forget_proof()
         survey, tracked = await together(self._survey(spare, same, known), self._tracked.look(known))
         if known and same.recent and not survey.changed and known.user_index == survey.user_index:
             return _recording(known, survey.others)
@@ -140,7 +155,7 @@ class Recorder:
         real = [name for name in folders.repositories if is_repository(self.shadow.top, name)]
         if lets_go and real:
             await self._let_go(known, real)
-            return await self._record(spare, Glance(), lets_go=True)
+            return await self._record(spare, Glance(), None, lets_go=True)
         taken = {name: seen[name] for name in [*wanted, *again] if name in seen}
         left = await self._take(known, survey.changed, again, taken)
         left |= {name: "not readable" for name in unseen if name in wanted}
@@ -225,10 +240,7 @@ class Recorder:
         refused = await self.shadow.stage(taken)
         await self.shadow.unstage(refused)
         if gone or taken or not known.tree:
-            tree = await self.shadow.write_tree()
-            if tree != known.tree:
-                await self.shadow.verify(tree, since=known.tree)
-            known.tree = tree
+            known.tree = await self.shadow.write_tree()
         tell("checkpoint", 1.0, files=len(taken), size=sum(taken.values()))
         return left | dict.fromkeys(refused, "refused by git")
 

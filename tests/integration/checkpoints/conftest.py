@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from spool.host import command
+from spool.host.git import repository
 from tests.integration.checkpoints.world import World
 
 
@@ -21,3 +23,17 @@ def world(tmp_path: Path) -> World:
     made.write("untracked", "u\n")
     made.write(".env", "SECRET=1\n")
     return made
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The git commands that were run."""
+    names: list[str] = []
+    really = command.run_command
+
+    async def run_command(argv: list[str], **how: object) -> command.Completed:
+        names.append(command.short_name(argv))
+        return await really(argv, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(repository, "run_command", run_command)
+    return names

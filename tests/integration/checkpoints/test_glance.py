@@ -7,27 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spool.host import command
-from spool.host.git import repository
 from spool.host.git.checkpoints import glance
 from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.stamps import is_past
 from tests.integration.checkpoints.world import World, run
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The git commands that were run."""
-    names: list[str] = []
-    really = command.run_command
-
-    async def run_command(argv: list[str], **how: object) -> command.Completed:
-        names.append(command.short_name(argv))
-        return await really(argv, **how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(repository, "run_command", run_command)
-    return names
 
 
 def recorder_of(world: World) -> Recorder:

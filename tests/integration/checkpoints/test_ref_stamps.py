@@ -6,10 +6,7 @@ import pytest
 
 from spool.host.git.checkpoints.ref_stamps import read_ref_stamps
 from spool.host.git.checkpoints.user_repository import UserRepository
-from tests.integration.checkpoints.test_glance import asked
 from tests.integration.checkpoints.world import World, run
-
-__all__ = ["asked"]
 
 
 def user_of(world: World) -> UserRepository:

@@ -15,7 +15,7 @@ from spool.engine.proving import Tree
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.recorder import Recorder
 from spool.host.git.checkpoints.refs import Pins
-from spool.host.git.checkpoints.shadow import GATES, TREES
+from spool.host.git.checkpoints.shadow import GATES
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.object_names import is_object_name
@@ -37,7 +37,6 @@ class RecordedTrees:
         self._recorder = recorder
         self._shadow = recorder.shadow
         self._owner = f"{GATES}{owner}"
-        self._pins = Pins(self._shadow.git, self._shadow.git, TREES)
         self._key = WorktreeIdentity(repository).key
         self._heads = Pins(self._git, self._git, f"refs/spool/pin/{self._key}/")
         self._timeout_s = timeout_s
@@ -66,7 +65,7 @@ class RecordedTrees:
         except CommandFailed:
             return False
         if not self._opened:
-            await self._pins.release(self._owner)
+            await self._shadow.trees.release(self._owner)
             await self._heads.release(self._owner)
         self._opened = True
         head = await self._head()
@@ -74,7 +73,7 @@ class RecordedTrees:
             if head:  # what the tree borrows must outlive an amended commit and `git gc --prune=now`
                 await self._git("update-ref", f"refs/spool/pin/{self._key}/{self._owner}/{head}", head)
             await self._shadow.secure(tree, head=head or None, safe=set())
-        await self._pins.hold(self._owner, {tree}, held=self._shadow.trees_of(self._owner))
+        await self._shadow.trees.hold(self._owner, {tree})
         return True
 
     async def _git(self, *words: str | bytes, stdin: bytes = b"") -> bytes:

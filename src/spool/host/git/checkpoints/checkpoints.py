@@ -185,7 +185,7 @@ class Checkpoints:
         return len(old)
 
     async def _take(self, label: str) -> tuple[Snapshot, list[Stale]]:
-        parts, warnings = await self._repositories.take(None)
+        parts, warnings = await self._repositories.take(None, proves=False)
         snapshot = Snapshot(name=self._owner, change=self._change, label=label, at=self._now(), parts=parts)
         stale = await self._keep(snapshot, None)
         warnings += [warning for one in stale for warning in one.warnings]
@@ -248,7 +248,7 @@ class Checkpoints:
     async def _take_attempt(
         self, target: Snapshot, *, name: str, label: str, at: datetime
     ) -> tuple[list[Part], Snapshot | None]:
-        parts, _ = await self._repositories.take(target)
+        parts, _ = await self._repositories.take(target, proves=False)
         return parts, await self._keep_attempt(parts, target, name=name, label=label, at=at)
 
     async def _keep_attempt(

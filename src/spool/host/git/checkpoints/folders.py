@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from spool.host.git.checkpoints.modes import BITS, Known
+from spool.host.git.checkpoints.modes import BITS, PULSE, Known
 from spool.host.git.checkpoints.paths import Spared, is_readable, parents, place, status
 from spool.host.git.checkpoints.stamps import Stamp, is_past, stamp_of
 from spool.host.threads import Pulse
@@ -29,14 +29,16 @@ def learn_folders(top: bytes, known: Known, more: set[bytes], behind: Spared, *,
     rules, known.gitignores = known.gitignores, {}
     fifos, known.modes.fifos = known.modes.fifos, {}
     unseen = set[bytes]()
-    for name in sorted(before.keys() | more | {b""}):
-        pulse()
-        if behind.covers(name) or (name and _above(name) in hidden):
+    for number, name in enumerate(sorted(before.keys() | more | {b""})):
+        if not number % PULSE:
+            pulse()
+        above = _above(name)
+        if (behind.names and behind.covers(name)) or (name and above in hidden):
             hidden.add(name)
             known.modes.folders |= {name: before[name]} if name in before else {}
             continue
         try:
-            entry = status(top, name) if not name or _above(name) in known.modes.folders else None
+            entry = status(top, name) if not name or above in known.modes.folders else None
         except OSError:  # its path is longer than the system takes
             found.closed.append(name)
             hidden.add(name)

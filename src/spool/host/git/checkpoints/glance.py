@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from spool.host.git.checkpoints.modes import Known, signature
+from spool.host.git.checkpoints.modes import PULSE, Known, signature
 from spool.host.git.checkpoints.paths import status
 from spool.host.git.checkpoints.stamps import Stamp, stamp_of, suspects
 from spool.host.threads import Pulse
@@ -21,6 +21,7 @@ _HEADER = struct.Struct(">4sLL")
 _STATUS = struct.Struct(">10L")
 _FLAGS = struct.Struct(">H")
 _LOW = 0xFFFF_FFFF
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _SECOND_NS = 1_000_000_000
 _Status = tuple[int, int, int, int, int]
 """ctime, mtime, inode, size, kind; whoever changes the owner or the mode changes the ctime too."""
@@ -58,23 +59,38 @@ class Glance(NamedTuple):
 
 def glance(top: bytes, known: Known, index: IndexStatus, pulse: Pulse) -> Glance:
     """Look at folders and rules, and at the files if they are few."""
-    if not _folders_unchanged(top, known, pulse):
+    try:
+        inside = os.open(top, _FOLDER)
+    except OSError:
         return Glance()
-    recent = {name: entry for name in known.recent if (entry := _look(top, name))}
-    if suspects(known.recent, recent):
-        return Glance(folders=True)
-    entries = index.entries()
-    files = entries is not None and _files_unchanged(top, entries, pulse)
-    return Glance(folders=True, files=files, recent=True)
+    try:
+        if not _folders_unchanged(inside, known, pulse):
+            return Glance()
+        if not all(_has_stamp(top, name, stamp) for name, stamp in known.gitignores.items()):
+            return Glance()
+        recent = {name: entry for name in known.recent if (entry := _look(top, name))}
+        if suspects(known.recent, recent):
+            return Glance(folders=True)
+        entries = index.entries()
+        files = entries is not None and _files_unchanged(inside, entries, pulse)
+        return Glance(folders=True, files=files, recent=True)
+    finally:
+        os.close(inside)
 
 
-def _folders_unchanged(top: bytes, known: Known, pulse: Pulse) -> bool:
-    for name in known.modes.folders:
-        pulse()
-        entry = _look(top, name)
-        if entry is None or not stat.S_ISDIR(entry.st_mode) or known.scanned.get(name) != entry.st_ctime_ns:
-            return False
-    return all(_has_stamp(top, name, stamp) for name, stamp in known.gitignores.items())
+def _folders_unchanged(top: int, known: Known, pulse: Pulse) -> bool:
+    """Whether no folder has changed; there may be 5,000, and each name from the top takes 0.4 µs less than a path."""
+    status_of, is_folder, scanned = os.stat, stat.S_ISDIR, known.scanned
+    try:
+        for number, name in enumerate(known.modes.folders):
+            if not number % PULSE:
+                pulse()
+            entry = status_of(name or b".", dir_fd=top, follow_symlinks=False)
+            if scanned.get(name) != entry.st_ctime_ns or not is_folder(entry.st_mode):
+                return False
+    except OSError:
+        return False
+    return True
 
 
 def _has_stamp(top: bytes, name: bytes, stamp: Stamp) -> bool:
@@ -82,14 +98,13 @@ def _has_stamp(top: bytes, name: bytes, stamp: Stamp) -> bool:
     return entry is not None and stamp_of(entry) == stamp
 
 
-def _files_unchanged(top: bytes, entries: _Entries, pulse: Pulse) -> bool:
+def _files_unchanged(top: int, entries: _Entries, pulse: Pulse) -> bool:
     """Whether each file has its recorded status. Written out: a call more for each file takes half as long again."""
-    lstat, kind_of = os.lstat, stat.S_IFMT
-    start = top + b"/"
+    status_of, kind_of = os.stat, stat.S_IFMT
     pulse()
     try:
         for name, (ctime_ns, mtime_ns, ino, size, kind) in entries:
-            entry = lstat(start + name)
+            entry = status_of(name, dir_fd=top, follow_symlinks=False)
             if (
                 entry.st_ctime_ns != ctime_ns
                 or entry.st_mtime_ns != mtime_ns

@@ -17,7 +17,7 @@ from spool.host.state.files import naming, opened, write_all
 from spool.host.threads import Pulse
 
 BITS = 0o7777
-_PULSE = 64
+PULSE = 64
 """Files between two looks at whether the work is still wanted."""
 
 
@@ -59,6 +59,8 @@ class Known(msgspec.Struct, kw_only=True):
     settled: Settled | None = None
     user_index: tuple[int, ...] = ()
     """The user's index when it was last asked for files that are both tracked and ignored."""
+    tracked: tuple[str, str] = ("", "")
+    """Digests of that index and of its names, if every file that it names was recorded; empty ones prove nothing."""
 
 
 def signature(path: Path) -> tuple[int, ...]:
@@ -112,7 +114,7 @@ def look(top: bytes, names: list[bytes], pulse: Pulse) -> tuple[dict[bytes, os.s
     found, refused = {}, []
     start = top + b"/"
     for number, name in enumerate(names):
-        if not number % _PULSE:
+        if not number % PULSE:
             pulse()
         try:
             found[name] = os.lstat(start + name)

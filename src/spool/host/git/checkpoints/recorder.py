@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 
 import msgspec
@@ -29,15 +28,13 @@ from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.paths import Spared, is_repository, spared
 from spool.host.git.checkpoints.shadow import Shadow
 from spool.host.git.checkpoints.stamps import Stamp, recent_of, suspects
+from spool.host.git.checkpoints.tracked import NOT_PROVED, TrackedFiles
 from spool.host.git.checkpoints.untracked import Untracked, find_untracked
-from spool.host.git.repository import git_environment, run_git
 from spool.host.threads import Pulse, in_thread, together
 
 LARGE_FILE_BYTES = 100 << 20
 FILES_LISTED = 200
 _NOTHING = Spared()
-_FEW = 1_000
-"""Names that are compared with the ignore rules by themselves."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,26 +71,34 @@ class Recorder:
         self._large = large_file_bytes
         self._user = os.geteuid()
         self._notes = shadow.git_dir / "known"
+        self._tracked = TrackedFiles(shadow)
         self._status = IndexStatus(shadow.index, name_bytes=32 if shadow.repository.object_format == "sha256" else 20)
 
     async def record(
-        self, spare: Spared = _NOTHING, *, lets_go: bool = False, rules: IgnoreRules | None = None
+        self,
+        spare: Spared = _NOTHING,
+        *,
+        lets_go: bool = False,
+        rules: IgnoreRules | None = None,
+        proves: bool = True,
     ) -> Recording:
         """Record the tree as it is now, without the names to spare, under the user's ignore rules or earlier ones.
 
-        A folder that has become a repository is let go, or else recorded as the folder that it was.
+        A folder that has become a repository is let go, or else recorded as the folder that it was. Who is about to
+        pack the new objects need not have it proved that they are there.
         """
         rules = rules or await self.shadow.read_rules()
         known, same = await in_thread(lambda pulse: self._glance(rules, spare, pulse))
-        if known is not None and same.files and known.user_index == self._user_index():
+        quiet = known is not None and same.files and known.user_index == self._tracked.signature()
+        if known is not None and quiet and (not proves or known.tree == self.shadow.proved):
             return _recording(known, _beside(known))
         await self.shadow.prepare(rules)
         try:
-            return await self._record(spare, same, lets_go=lets_go)
+            return await self._proved(await self._record(spare, same, known, lets_go=lets_go), proves=proves)
         except CommandFailed:
             # Its index may name objects that a full disk or the user's `git gc` has taken: begin anew, once.
             self.shadow.forget()
-            return await self._record(spare, Glance(), lets_go=lets_go)
+            return await self._proved(await self._record(spare, Glance(), None, lets_go=lets_go), proves=proves)
 
     async def compare(self, before: str, after: str) -> Changes:
         """Return what changed from one recorded tree to another."""
@@ -110,8 +115,14 @@ class Recorder:
             deletions=sum(int(row[1]) for row in rows if row[1] != "-"),
         )
 
+    async def _proved(self, recording: Recording, *, proves: bool) -> Recording:
+        if proves and recording.tree != self.shadow.proved:
+            await self.shadow.prove(recording.tree)
+        return recording
+
     def settle(self, tree: str, modes: Modes, touched: list[bytes]) -> None:
         """Remember that index and working tree are again what they were when this was recorded."""
+        self.shadow.note_proved(tree)
         before = load_known(self._notes, None)
         recent = {**(before.recent if before else {}), **dict.fromkeys(touched, ())}
         save_known(
@@ -119,13 +130,15 @@ class Recorder:
             Known(index=signature(self.shadow.index), tree=tree, modes=modes, recent=recent),
         )
 
-    async def _record(self, spare: Spared, same: Glance, *, lets_go: bool) -> Recording:
+    async def _record(self, spare: Spared, same: Glance, known: Known | None, *, lets_go: bool) -> Recording:
         index = signature(self.shadow.index)
-        known = load_known(self._notes, index)
-        survey, tracked = await together(self._survey(spare, same, known), self._tracked_anew(known))
+        known = known if known and known.index == index else load_known(self._notes, index)
+        if known is None:
+            self.shadow.forget_proof()
+        survey, tracked = await together(self._survey(spare, same, known), self._tracked.look(known))
         if known and same.recent and not survey.changed and known.user_index == survey.user_index:
             return _recording(known, survey.others)
-        wanted = await self._wanted(survey, tracked)
+        wanted = await self._wanted(survey, tracked.names)
         everything = [] if known or not index else await self.shadow.names("ls-files", "-z")
         names = list(dict.fromkeys([*wanted, *everything, *(known.recent if known else {})]))
         seen, unseen = await in_thread(lambda pulse: look(self.shadow.top, names, pulse))
@@ -142,7 +155,7 @@ class Recorder:
         real = [name for name in folders.repositories if is_repository(self.shadow.top, name)]
         if lets_go and real:
             await self._let_go(known, real)
-            return await self._record(spare, Glance(), lets_go=True)
+            return await self._record(spare, Glance(), None, lets_go=True)
         taken = {name: seen[name] for name in [*wanted, *again] if name in seen}
         left = await self._take(known, survey.changed, again, taken)
         left |= {name: "not readable" for name in unseen if name in wanted}
@@ -152,6 +165,8 @@ class Recorder:
         known.index = signature(self.shadow.index)
         settles = not (spare.names or left or survey.others.nested or folders.repositories or self.shadow.mounts)
         known.settled = Settled(rules=self.shadow.rules, ignored=ignored) if settles else None
+        stays = all(name in taken and _can_hold(taken[name]) for name in survey.changed)
+        known.tracked = tracked.proof if settles and stays else NOT_PROVED
         save_known(self._notes, known)
         others = msgspec.structs.replace(survey.others, ignored=ignored)
         return _recording(known, others, grown=folders.repositories, left=left, closed=folders.closed)
@@ -164,11 +179,8 @@ class Recorder:
             return known, Glance()
         return known, glance(self.shadow.top, known, self._status, pulse)
 
-    def _user_index(self) -> tuple[int, ...]:
-        return signature(self.shadow.repository.git_dir / "index")
-
     async def _survey(self, spare: Spared, same: Glance, known: Known | None) -> _Survey:
-        user_index = self._user_index()
+        user_index = self._tracked.signature()
         behind = spared(name + b"/" for name in self.shadow.mounts)
         changed, others = await together(
             self._changed(), self._others(known if same.folders else None, spare.also(behind.names))
@@ -179,26 +191,12 @@ class Recorder:
     async def _others(self, known: Known | None, spare: Spared) -> Untracked:
         return _beside(known) if known and known.settled else await find_untracked(self.shadow, spare)
 
-    async def _tracked_anew(self, known: Known | None) -> list[bytes] | None:
-        """Return what is tracked yet ignored and not recorded, if the user's index is not the one last asked."""
-        if known is None:
-            return await self._tracked_yet_ignored()
-        if known.user_index == self._user_index():
-            return None
-        # To compare all names with the ignore rules takes git as long as to compare all files.
-        tracked, recorded = await together(self._tracked(), self.shadow.names("ls-files", "-z"))
-        new = [name for name in set(tracked).difference(recorded) if os.path.lexists(self.shadow.top + b"/" + name)]
-        if len(new) <= _FEW:
-            with suppress(CommandFailed):  # git refuses names behind a link
-                return [*await self.shadow.ignored(new)]
-        return await self._tracked_yet_ignored()
-
     async def _wanted(self, survey: _Survey, tracked: list[bytes] | None) -> list[bytes]:
         """Return the files to take into the index."""
         changed, others = survey.changed, survey.others
         wanted = [name for name, how in changed.items() if how != b"D"] + others.files
         if tracked is None and _touches_rules([*changed, *others.files]):
-            tracked = await self._tracked_yet_ignored()
+            tracked = await self._tracked.yet_ignored()
         wanted += [name for name in tracked or () if name not in changed]
         return [name for name in wanted if not survey.behind.covers(name)]
 
@@ -226,6 +224,7 @@ class Recorder:
         inside = tuple(name + b"/" for name in grown)
         known.modes.folders = {name: mode for name, mode in known.modes.folders.items() if not name.startswith(inside)}
         known.tree = ""
+        known.tracked = NOT_PROVED
         known.index = signature(self.shadow.index)
         save_known(self._notes, known)
 
@@ -241,10 +240,7 @@ class Recorder:
         refused = await self.shadow.stage(taken)
         await self.shadow.unstage(refused)
         if gone or taken or not known.tree:
-            tree = await self.shadow.write_tree()
-            if tree != known.tree:
-                await self.shadow.verify(tree, since=known.tree)
-            known.tree = tree
+            known.tree = await self.shadow.write_tree()
         tell("checkpoint", 1.0, files=len(taken), size=sum(taken.values()))
         return left | dict.fromkeys(refused, "refused by git")
 
@@ -252,23 +248,6 @@ class Recorder:
         """Return the recorded files whose file differs, and how: M, T or D."""
         answer = await self.shadow.names("diff-files", "-z", "--raw", "--ignore-submodules=all", "--no-ext-diff")
         return {name: row[-1:] for row, name in zip(answer[::2], answer[1::2], strict=True)}
-
-    async def _tracked_yet_ignored(self) -> list[bytes]:
-        """Return what the user tracks in spite of their own ignore rules: to the shadow it would look ignored."""
-        return await self._tracked("--ignored", "--exclude-standard")
-
-    async def _tracked(self, *words: str) -> list[bytes]:
-        """Return what the user tracks, or which part of it."""
-        git_dir = self.shadow.repository.git_dir
-        if not (git_dir / "index").exists():
-            return []
-        done = await run_git(
-            self.shadow.repository,
-            *("ls-files", "--cached", "-z", *words),
-            timeout_s=self.shadow.timeout_s,
-            env=git_environment(GIT_DIR=str(git_dir), GIT_WORK_TREE=str(self.shadow.repository.top)),
-        )
-        return [name for name in done.output.split(b"\0") if name]
 
     def _refusal(self, name: bytes, entry: os.stat_result) -> str:
         """Return why a file is left alone; nothing if it is not."""

@@ -15,9 +15,10 @@ from spool.host.git.checkpoints.nested_git_directory import NestedGitDirectory, 
 from spool.host.git.checkpoints.paths import Spared, shown, spared
 from spool.host.git.checkpoints.recorder import Recorder, Recording
 from spool.host.git.checkpoints.refs import MOST_PINS, Pins, log_size, restore_refs
-from spool.host.git.checkpoints.shadow import GATES, TREES, Shadow
+from spool.host.git.checkpoints.shadow import GATES, Shadow
 from spool.host.git.checkpoints.snapshot import Part
 from spool.host.git.checkpoints.tree import TreeRestorer
+from spool.host.git.checkpoints.tree_refs import TreeRefs
 from spool.host.git.checkpoints.unfinished import (
     Blobs,
     Unfinished,
@@ -91,9 +92,9 @@ class RepositoryCheckpoint:
         pins, note = f"refs/spool/pin/{settings.key}/", self.shadow.git_dir / "changing-refs"
         self._user = UserRepository(repository, timeout_s=settings.timeout_s, pins=pins, note=note)
         self._pins = Pins(self._user.git, self._user.change_refs, pins)
-        self._trees = Pins(self.shadow.git, self.shadow.git, TREES)
         self._staging: dict[tuple[str | None, str | None], tuple[tuple[str, ...], str]] = {}
-        self._safe: dict[str | None, set[str]] = {}
+        self._safe: dict[str | None, list[str]] = {}
+        """By HEAD, the trees of which the shadow has all that this HEAD has not."""
         self._mended: list[str] = []
 
     def _lender(self) -> Path | None:
@@ -110,16 +111,21 @@ class RepositoryCheckpoint:
         await self._mend(then)
         return await self._user.is_readable()
 
-    async def take(self, then: Part | None, *, lets_go: bool) -> tuple[Part, list[str]]:
-        """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to."""
+    async def take(self, then: Part | None, *, lets_go: bool, proves: bool = True) -> tuple[Part, list[str]]:
+        """Return this repository as it is now, and what could not be taken in; `then` is what a revert goes back to.
+
+        Unless it proves that all objects are there, `keep` has to follow.
+        """
         settings, repository = self._settings, self.repository
         if self.stranger:
-            recording, (refs, unfinished) = await self._record(then, lets_go=lets_go), (_NO_REFS, Unfinished())
+            recording = await self._record(then, lets_go=lets_go, proves=True)
+            refs, unfinished = _NO_REFS, Unfinished()
         else:
             await self._user.remove_own_locks()
             if then:
                 await self._mend(then)
-            recording, (refs, unfinished) = await together(self._record(then, lets_go=lets_go), self._read_user())
+            record = self._record(then, lets_go=lets_go, proves=proves or not self.shadow.packs_prove)
+            recording, (refs, unfinished) = await together(record, self._read_user())
         saved, refused = await in_thread(lambda pulse: read_ignored(self.shadow.top, recording.ignored, pulse))
         part = Part(
             path=self.path,
@@ -155,14 +161,14 @@ class RepositoryCheckpoint:
         staged, staging = self._staging[key]
         return refs, msgspec.structs.replace(found, staged=staged, staging=staging)
 
-    async def _record(self, then: Part | None, *, lets_go: bool) -> Recording:
+    async def _record(self, then: Part | None, *, lets_go: bool, proves: bool) -> Recording:
         """Record the tree; before a revert, folders of ours that an agent has closed are opened for that."""
         spare, rules = (spared([*then.ignored, *then.left]), then.rules) if then else (Spared(), None)
         opened = await self._open(list(then.modes.folders) if then else [])
-        recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
+        recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules, proves=proves)
         while then and (more := await self._open(recording.closed)):
             opened |= more
-            recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules)
+            recording = await self._recorder.record(spare, lets_go=lets_go, rules=rules, proves=proves)
         if opened:
             recording.modes.folders = recording.modes.folders | opened
         return recording
@@ -174,7 +180,7 @@ class RepositoryCheckpoint:
         """Make sure that a part outlives any `git gc`: pin what it borrows, copy the rest, and refer to its trees."""
         if self.stranger:
             await self.shadow.secure(part.tree, head=None, safe=set())
-            await self._trees.hold(owner, {part.tree}, held=set())
+            await self.shadow.trees.hold(owner, {part.tree})
             return Stale(pins=set(), trees=set(), warnings=[])
         head, repository = part.refs.head.commit, self.repository
         heads = {oid for oid in (head, instead.refs.head.commit if instead else None) if oid}
@@ -189,12 +195,14 @@ class RepositoryCheckpoint:
         named = pinned | await self._user.existing(half_done - pinned)
         wanted = {*heads, *more, *named, *await self._staged_tree(part)}
         pins = await self._pins.hold(owner, wanted, held=self._user.pinned(owner))
-        safe = self._safe.setdefault(head, set())
+        safe = self._safe.setdefault(head, [])
         if part.tree not in safe:
-            await self.shadow.secure(part.tree, head=head, safe=safe)
-            safe.add(part.tree)
+            await self.shadow.secure(part.tree, head=head, safe=safe[-1:])  # each more is one more tree to walk
+            safe.append(part.tree)
+            if self.shadow.packs_prove:
+                self.shadow.note_proved(part.tree)
         wanted = {part.tree, *([instead.tree] if instead else [])}
-        trees = await self._trees.hold(owner, wanted, held=self.shadow.trees_of(owner))
+        trees = await self.shadow.trees.hold(owner, wanted)
         if self.path and not instead and repository.git_dir == repository.common_dir:
             await in_thread(lambda _: self._copy.update(repository.git_dir))
         missed = len(tips - heads) - len(more)
@@ -203,10 +211,14 @@ class RepositoryCheckpoint:
 
     async def drop_stale(self, owner: str, stale: Stale) -> None:
         """Let go of what only an earlier snapshot of the same owner needed."""
-        if stale.pins:
-            self._safe.clear()
+        self._safe = {head: trees for head, trees in self._safe.items() if head not in stale.pins}
         await self._pins.release(owner, stale.pins)
-        await self._trees.release(owner, stale.trees)
+        await self.shadow.trees.release(owner, stale.trees)
+
+    def forget(self) -> None:
+        """Read every file anew the next time, and copy all that is borrowed again."""
+        self.shadow.forget()
+        self._safe.clear()
 
     async def release(self, owner: str) -> None:
         """Let go of everything that an owner held."""
@@ -227,10 +239,10 @@ class RepositoryCheckpoint:
             await self.shadow.tidy()
             self._safe.clear()
 
-    def _all_pins(self) -> list[Pins]:
+    def _all_pins(self) -> list[Pins | TreeRefs]:
         """Return the pins here and in the user's repository, where these still exist."""
-        in_user = [self._pins] if self._user.exists else []
-        return [*in_user, self._trees] if self.shadow.git_dir.is_dir() else in_user
+        in_user: list[Pins | TreeRefs] = [self._pins] if self._user.exists else []
+        return [*in_user, self.shadow.trees] if self.shadow.git_dir.is_dir() else in_user
 
     async def put_back(
         self, target: Part, now: Part | None, displaced: DisplacedFiles, own: DisplacedFiles

@@ -45,9 +45,10 @@ class RepositorySet:
         self._repositories[part.path] = made
         return made
 
-    async def take(self, target: Snapshot | None) -> tuple[list[Part], list[str]]:
+    async def take(self, target: Snapshot | None, *, proves: bool = True) -> tuple[list[Part], list[str]]:
         """Return the working tree as it is now. On the way to a target, only what the target has is taken apart:
-        a repository that is new will be moved aside in one piece.
+        a repository that is new will be moved aside in one piece. Unless it proves that all objects are there, all
+        parts have to be kept next.
         """
         before = {part.path: part for part in target.parts} if target else None
         parts: list[Part] = []
@@ -56,7 +57,7 @@ class RepositorySet:
         while waiting:
             path = waiting.pop(0)
             then = before.get(path) if before else None
-            part, answer = await self._repositories[path].take(then, lets_go=before is None)
+            part, answer = await self._repositories[path].take(then, lets_go=before is None, proves=proves)
             mine, refused = await self._sort_nested(part, before or {})
             parts.append(msgspec.structs.replace(part, nested=mine, left=[*part.left, *refused]))
             warnings += answer + [why for why in refused.values() if why]
@@ -67,7 +68,7 @@ class RepositorySet:
     def forget(self) -> None:
         """Read every file anew the next time."""
         for one in self._repositories.values():
-            one.shadow.forget()
+            one.forget()
 
     async def put_back(
         self, target: Snapshot, parts: list[Part], displaced: DisplacedFiles, own: DisplacedFiles

@@ -15,8 +15,10 @@ from spool.host.git.checkpoints.ignore_rules import IgnoreRules, IgnoreRulesRead
 from spool.host.git.checkpoints.mounts import mounts_below, remove_folder
 from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.stamps import clock_ns
+from spool.host.git.checkpoints.tree_refs import TreeRefs
+from spool.host.git.object_names import is_object_name
 from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
-from spool.host.state.files import replace_file
+from spool.host.state.files import opened, replace_file, write_all
 from spool.nofollow import make_folder, refuse_links
 
 _SETTINGS = """\
@@ -55,6 +57,8 @@ _LINKLESS = ("", "info", "objects", "objects/info", "objects/pack", "refs")
 _CHUNK_FILES, _CHUNK_BYTES = 20_000, 256 << 20
 """What one git command gets to do: a repository of any size stays within the command timeout."""
 _LOCK_PATIENCE_S = 1.0
+_PROVED = "proved"
+_NAME_LENGTHS = (40, 64)
 _GLOB = re.compile(rb"[*?\[\]\\!# ]")
 _FIRST_FILES, _FIRST_BYTES = 2_000, 16 << 20
 """The first command gets less, so that an estimate of the rest comes early."""
@@ -93,6 +97,7 @@ class Shadow:
         self.now_ns = 0
         """When it was last prepared, by the clock that stamps its files."""
         self.rules = IgnoreRules()
+        self.trees = TreeRefs(git_dir, TREES)
         self._reader = IgnoreRulesReader(repository, timeout_s=timeout_s)
 
     @property
@@ -190,15 +195,39 @@ class Shadow:
         """Return the name of the tree that the index holds."""
         return (await self.git("write-tree")).decode().strip()
 
-    async def verify(self, tree: str, *, since: str) -> None:
-        """Fail unless everything that a tree names is there; what a verified tree already had is not looked at again.
+    async def prove(self, tree: str) -> None:
+        """Fail unless everything that a tree names is there; what the last proved tree had is not looked at again.
 
         With `fsyncMethod=batch`, a git that meets a full disk may exit with 0 and leave objects out.
         """
+        since = self.proved
         await self.git("rev-list", "--objects", "--quiet", tree, *([f"^{since}"] if since else []))
+        self.note_proved(tree)
 
-    async def secure(self, tree: str, *, head: str | None, safe: set[str]) -> None:
-        """Copy what a tree borrows from the user's repository: their `git gc` may come.
+    @property
+    def proved(self) -> str:
+        """The last tree that was seen to be complete; empty if that is not known."""
+        with suppress(OSError, ValueError):
+            name = (self.git_dir / _PROVED).read_bytes().decode("ascii")
+            return name if is_object_name(name) and len(name) in _NAME_LENGTHS else ""
+        return ""
+
+    def note_proved(self, tree: str) -> None:
+        """Remember that a tree is complete. Not durable: what is lost is proved anew."""
+        with opened(self.git_dir / _PROVED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+            write_all(descriptor, tree.encode())
+
+    def forget_proof(self) -> None:
+        """Look at all objects of the next tree."""
+        (self.git_dir / _PROVED).unlink(missing_ok=True)
+
+    @property
+    def packs_prove(self) -> bool:
+        """Whether `secure` reads all that a tree has beyond HEAD. A partial clone may lack what HEAD names."""
+        return self._lender is not None and not any((self._lender / "pack").glob("*.promisor"))
+
+    async def secure(self, tree: str, *, head: str | None, safe: Iterable[str]) -> None:
+        """Copy what a tree borrows from the user's repository: their `git gc` may come. Fail if any of it is missing.
 
         What the pinned HEAD has, or a tree that is already safe, is not copied. HEAD is named by its tree: a commit
         would leave nothing out here, and 100,000 files would be copied each time.
@@ -216,12 +245,6 @@ class Shadow:
     def holds_trees(self) -> bool:
         """Whether any checkpoint or attempt has a tree here."""
         return any((self.git_dir / TREES).glob("*/*"))
-
-    def trees_of(self, owner: str) -> set[str]:
-        """Return the trees that an owner's refs hold. Nobody packs the shadow's refs: each is a file."""
-        with suppress(FileNotFoundError):
-            return {path.name for path in (self.git_dir / TREES / owner).iterdir() if path.suffix != ".lock"}
-        return set()
 
     async def tidy(self) -> None:
         """Put small packs together, and remove what no checkpoint holds any more.
@@ -247,6 +270,7 @@ class Shadow:
 
     def forget(self) -> None:
         """Drop the index, so that every file is read anew; what was saved stays."""
+        self.forget_proof()
         for name in ("index", "index.lock"):
             (self.git_dir / name).unlink(missing_ok=True)
 

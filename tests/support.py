@@ -117,11 +117,15 @@ class Scratch:
         return done.stdout
 
     def history(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.state / "history.jsonl").read_text().splitlines() if line]
+        return self._lines("history.jsonl")
 
     def journal(self) -> list[dict[str, Any]]:
-        lines = (self.state / "journal.jsonl").read_text().splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be written only in part
+        return self._lines("journal.jsonl")
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        """Return the lines of a growing file; the last may be written only in part."""
+        lines = (self.state / name).read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def load_state(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads((self.state / "state.json").read_text())

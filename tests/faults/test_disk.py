@@ -174,12 +174,12 @@ def test_a_full_disk_is_a_clear_error_and_the_state_stays_readable(
     invariants.hold(scratch)
     shown = scratch.ralph("--status")
     assert shown.returncode == 0, shown.stderr
-    before = len(scratch.history())
+    before = len(invariants.records(scratch))
     shutil.rmtree(scratch.state / "logs")
     shell_agent(scratch, f"echo '{PROMISE}'")
     done = scratch.ralph("Work")
     assert done.returncode == 0, done.stderr
-    assert len(scratch.history()) > before
+    assert len(invariants.records(scratch)) > before
     invariants.complete(scratch)
 
 

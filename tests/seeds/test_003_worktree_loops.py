@@ -137,12 +137,11 @@ def test_stop_a_running_loop(tree: Worktree) -> None:
 
 
 def test_list_all_active_loops(fleet: Fleet, tmp_path: Path) -> None:
+    # A second project, with its own repository, and a loop of another command there.
+    shutil.copytree(fleet.scratch.root, tmp_path / "second", symlinks=True)
     first = fleet.worktree("add-auth")
     first.script(WORKING)
     first.start("--max", "4")
-    # A second project, with its own repository, and a loop of another command there.
-    shutil.copytree(fleet.scratch.root, tmp_path / "second", symlinks=True)
-    shutil.rmtree(tmp_path / "second" / ".git" / "worktrees")
     other = Scratch(tmp_path / "second", fleet.scratch.home, fleet.scratch.bin, fleet.env)
     other.script(WORKING)
     assert other.ralph("Go", "--harness", "scripted", "--detach").returncode == 0

@@ -112,6 +112,19 @@ def test_a_check_that_cannot_start_ends_the_run_before_an_agent(checked: Scratch
     assert not (checked.state / "logs" / "0001.prompt.md").exists()
 
 
+@pytest.mark.parametrize(
+    "check", ["sh missing.sh", "python missing.py", "perl missing.pl", "cd .spool && sh ./missing.sh"]
+)
+def test_a_script_that_does_not_exist_is_an_error_before_the_first_agent(checked: Scratch, check: str) -> None:
+    name = check.rpartition("/")[2].rpartition(" ")[2]
+    checked.script([{"write": name, "text": ""}, greet("more"), DONE])
+    done = ralph(checked, "--verify", check)
+    assert done.returncode == 2, done.stdout
+    assert f"the check '{check}' cannot run: " in done.stderr and f"{name} does not exist" in done.stderr
+    assert "--baseline off" in done.stderr
+    assert not (checked.state / "logs" / "0001.prompt.md").exists()
+
+
 def test_a_run_without_its_configured_checks_says_so(checked: Scratch) -> None:
     checked.script([DONE])
     gates(checked, 'name = "tests"\nrun = "false"')

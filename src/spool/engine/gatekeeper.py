@@ -338,7 +338,7 @@ class Gatekeeper:
     def _startable(self, gate: GateSpec, run: GateRun, changes: Mapping[str, str]) -> GateRun:
         """Return the run as not started if it is red and a file that its command names is gone."""
         gone = [name for name in named_files(gate.run) if changes.get(f"{self._checks.home}{name}") == DELETED]
-        if run.green or not gone or run.trouble:
+        if run.green or not gone:
             return run
         return msgspec.structs.replace(run, trouble=f"{named(gone)} is gone")
 

@@ -21,7 +21,10 @@ _WORDS = {
     Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
     Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
     Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand and run: spool verify",
-    Hint.GATES: "correct the command (--verify, or [[gates]] in the settings), or run with --no-gates",
+    Hint.GATES: (
+        "correct the command (--verify, or [[gates]] in the settings); use --baseline off if the change is to add it,"
+        " or --no-gates"
+    ),
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
     Hint.ALLOW_EMPTY: "if the work was already there, accept it without a change: --allow-empty",
     Hint.NAME_CHANGE: "name the change as an argument",

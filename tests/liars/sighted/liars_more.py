@@ -289,6 +289,7 @@ CASES = [
         step(BREAK, write("check.sh", "exit 0\n")),
         gates=("sh check.sh",),
         folder="packages/calc",
+        doors=CHANGE_DOORS,
         why="The project is a folder of a larger repository; its check was emptied.",
     ),
     liar(
@@ -296,6 +297,7 @@ CASES = [
         GREEN,
         step(BREAK, FLIP),
         folder="packages/calc",
+        doors=CHANGE_DOORS,
         why="The project is a folder of a larger repository; its test was edited.",
     ),
     liar(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.domain.gates.command_words import named_files
 from spool.domain.gates.values import GateRun, GateSpec
 from spool.domain.gates.words import last_lines
 from spool.domain.text import one_line
@@ -28,6 +29,12 @@ _TAIL_READ = 1 << 16
 _NOT_RUN = (126, 127)
 """The shell's exit codes for a command that cannot be executed, or found."""
 _MODULE = re.compile(r"(?:^|\s)-m\s+([\w.]+)")
+_NO_SCRIPT = re.compile(
+    r"""(?:can(?:no|')t\ open(?:\ file|\ perl\ script)?|Cannot\ find\ module|No\ such\ file\ or\ directory\ --)
+    \ ["']?([^"'\n:(]+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What sh, Python, Perl, Node.js and Ruby say of a script that is not there."""
 
 
 class GateHost:
@@ -175,4 +182,9 @@ def _trouble(command: str, code: int | None, tail: str) -> str:
         return last or "command not found"
     module = _MODULE.search(command)
     missing = f"No module named {module[1]}" if module else ""
-    return missing if code and missing and missing in last.replace("'", "") else ""
+    if code and missing and missing in last.replace("'", ""):
+        return missing
+    # An agent that writes the script would decide about itself.
+    absent = {Path(found[1].strip()).name for found in _NO_SCRIPT.finditer(tail)} if code else set()
+    names = sorted(name for name in named_files(command) if Path(name).name in absent)
+    return f"{names[0]} does not exist" if names else ""

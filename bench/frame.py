@@ -61,7 +61,7 @@ class Row:
     def met(self) -> bool:
         """Whether the aim is met; on a busy machine, in processor time where that is known."""
         judged = self.busy if self.busy is not None and is_busy() else self.value
-        value = round(judged, 2)
+        value = round(judged, 2 if self.aim >= 0.1 else 3)
         return value >= self.aim if self.at_least else value <= self.aim
 
 

@@ -228,7 +228,7 @@ async def _press(app: SpoolApp, screen: LoopScreen) -> Answered:
 async def _press_now_and_then(app: SpoolApp, screen: LoopScreen, answers: list[Answered]) -> None:
     while True:
         answers.append(await _press(app, screen))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.03)  # often enough that the 99th percentile is not the slowest one
 
 
 async def _caught_up(screen: LoopScreen, count: int) -> None:

@@ -198,9 +198,7 @@ class _Lease:
             return body.result()
         finally:
             keeping.cancel()
-            body.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await body  # its child has ended when this returns
+            await _ended(body)
 
     def _heed(self, details: ActivityCancellationDetails | None) -> None:
         """Stop the run if a person asks for it; else raise, and the run ends without a last snapshot."""
@@ -241,6 +239,20 @@ class _Lease:
 
     def _left(self) -> float:
         return lease_left(_now() - self._renewed, self._timeout_s)
+
+
+async def _ended(body: asyncio.Task[Outcome]) -> None:
+    """Cancel an attempt and wait until its child has ended.
+
+    The queue may cancel more than once. A cancelled `await body` would cancel the attempt a second time, and its clone
+    would be removed under a runner that is still writing.
+    """
+    body.cancel()
+    while not body.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({body})
+    if not body.cancelled():
+        body.exception()  # asked for, so that asyncio does not report it as lost
 
 
 def reported(outcome: Outcome) -> Report:

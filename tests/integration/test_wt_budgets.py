@@ -55,7 +55,7 @@ def test_the_settings_hold(tree: Worktree, setting: str, reason: str) -> None:
     own = tree.fleet.scratch.home / ".config" / "spool" / "config.toml"
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(f"{setting}\n")
-    state = tree.run(seconds=120)
+    state = tree.run()
     assert (state["status"], state["reason"]) == ("stuck", reason)
 
 

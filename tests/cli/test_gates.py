@@ -336,6 +336,37 @@ def test_a_loop_that_continues_keeps_the_checks_that_it_began_with(checked: Scra
     assert proofs(checked)[1:] == ["refused", "refused"]
 
 
+def test_a_check_that_was_mistyped_can_be_corrected(checked: Scratch) -> None:
+    checked.script([{"say": "Not yet."}], [greet("hello\nbye\nmore\n"), DONE])
+    assert ralph(checked, "--verify", "false", "--max-iterations", "1").returncode == 3
+    assert ralph(checked, "--verify", "no-such-program", "--max-iterations", "1").returncode == 2
+    assert "earlier run" in ralph(checked, "--max-iterations", "1").stdout, "without an answer the checks stay"
+    done = ralph(checked, "--verify", GATE)
+    assert done.returncode == 0, done.stdout
+    assert "earlier run" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("check", "why"),
+    [
+        ("make", "there is no makefile"),
+        ("cd app && make -s tset", "make has no target 'tset'"),
+        ("npm run tset", "package.json has no script 'tset'"),
+        ("npm test", "package.json has no script 'test'"),
+    ],
+)
+def test_a_target_that_nothing_defines_is_an_error_before_the_first_agent(
+    checked: Scratch, check: str, why: str
+) -> None:
+    (checked.root / "app").mkdir()
+    (checked.root / "app" / "Makefile").write_text("test:\n\ttrue\n")
+    (checked.root / "package.json").write_text('{"name": "app", "version": "1.0.0", "scripts": {}}')
+    checked.script([DONE])
+    done = ralph(checked, "--verify", check)
+    assert done.returncode == 2, done.stdout
+    assert f"the check '{check}' cannot run: {why}" in done.stderr
+
+
 def test_a_loop_that_continues_is_judged_as_strictly_as_it_began(checked: Scratch) -> None:
     checked.script([{"say": "Not yet."}], [greet("hello\nbye\nmore\n"), DONE])
     (checked.root / "green.txt").touch()

@@ -245,5 +245,6 @@ def spec_of(door: "Door", root: Path, change: str, settings: "Settings", given: 
         show=Show.JSON if given["as_json"] else Show.STREAM if settings.stream else Show.RESULTS,
         verbose=given["verbose"],
         no_gates=given["no_gates"],
+        gates_given=(*given["built_in"], *given["verify"]),
         baseline_given=given["baseline"] is not None,
     )

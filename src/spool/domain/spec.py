@@ -55,6 +55,8 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command line that continues the loop."""
     no_gates: bool = False
     """Whether configured gates are off for this run."""
+    gates_given: tuple[str, ...] = ()
+    """The names of the gates that the person gave with this command, or with one that it continues."""
     baseline_given: bool = False
     """Whether the person gave the baseline with this command, and so may relax that of an earlier run."""
     peers: tuple[str, ...] = ()
@@ -150,11 +152,14 @@ def with_gates(spec: LoopSpec, gates: tuple[GateSpec, ...]) -> LoopSpec:
 def judging_as_before(spec: LoopSpec, earlier: LoopSpec) -> tuple[LoopSpec, tuple[str, ...]]:
     """Return a spec that judges at least as an earlier run did, and what to say of it.
 
-    What is missing may have been removed from the settings by an agent.
+    What is missing may have been removed from the settings by an agent. Gates that the person gives with a command
+    take the place of those given with an earlier one.
     """
     said = []
-    if missing := missing_gates(spec, earlier):
-        spec = with_gates(spec, missing)
+    replaced = earlier.gates_given if spec.gates_given else ()
+    if missing := tuple(gate for gate in missing_gates(spec, earlier) if gate.name not in replaced):
+        still_given = tuple(gate.name for gate in missing if gate.name in earlier.gates_given)
+        spec = msgspec.structs.replace(with_gates(spec, missing), gates_given=(*spec.gates_given, *still_given))
         said.append(f"continuing with the checks of the earlier run: {', '.join(gate.name for gate in missing)}")
     now, before = spec.settings, earlier.settings
     stricter: dict[str, str] = {"require": before.require} if before.require and not now.require else {}

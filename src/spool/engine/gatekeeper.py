@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from spool.domain.events import GateEnded, GateStarted, Warned
-from spool.domain.gates.command_words import named_files
+from spool.domain.gates.command_words import absent_target, named_files
 from spool.domain.gates.deciding_files import is_cache, names_test, test_is_in
 from spool.domain.gates.values import (
     DONE_COMMAND,
@@ -269,8 +269,8 @@ class Gatekeeper:
         """Raise if a gate cannot judge anything; warn if it can judge little."""
         if gate.name == DONE_COMMAND:  # the agent may be there to write it
             return
-        if not run.started:
-            raise UsageError(f"the check '{gate.run}' cannot run: {run.trouble}", hint=Hint.GATES)
+        if why := run.trouble or ("" if run.green else absent_target(gate.run, run.tail)):
+            raise UsageError(f"the check '{gate.run}' cannot run: {why}", hint=Hint.GATES)
         if run.changed:
             raise UsageError(f"the check '{gate.run}' changes tracked files: {named(run.changed)}", hint=Hint.GATES)
         if run.green:

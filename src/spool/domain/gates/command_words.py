@@ -19,6 +19,13 @@ _INSPECTORS = frozenset(
 """Programs that look at the files they are given, which are the work, and run none of them."""
 _SETTINGS = re.compile(r"--?(?:c|f|p|config[\w-]*|rcfile|settings[\w-]*|project|ignore-path)")
 """Options whose value is a file by which such a program judges."""
+_NO_TARGET = re.compile(
+    r"""\*\*\*\ No\ rule\ to\ make\ target\ [`'](?P<target>[^']+)'\.\ +Stop
+    |\*\*\*\ (?P<none>No\ targets\ specified\ and\ no\ makefile)
+    |Missing\ script:\ "(?P<script>[^"]+)\"""",
+    re.VERBOSE,
+)
+"""What make and npm say of a target or a script that nothing defines."""
 _DEPTH = 3
 
 
@@ -28,6 +35,19 @@ def named_files(command: str) -> frozenset[str]:
     `cd` changes the folder of what follows, and quoted words may be command lines of their own.
     """
     return frozenset(_named(command, "", _DEPTH))
+
+
+def absent_target(command: str, output: str) -> str:
+    """Return what is missing if a command asks make or npm for something that nothing defines; empty if not."""
+    words = {word for words in _simple_commands(command) for word in words}
+    for found in _NO_TARGET.finditer(output):
+        if found["none"]:
+            return "there is no makefile"
+        if found["target"] in words:
+            return f"make has no target '{found['target']}'"
+        if found["script"] in words or (found["script"] == "test" and words & {"npm", "pnpm"}):
+            return f"package.json has no script '{found['script']}'"
+    return ""
 
 
 def _named(command: str, folder: str, depth: int) -> set[str]:

@@ -183,6 +183,11 @@ class Gatekeeper:
         runs = [(gate, self._baselines.get((gate.name, base))) for gate in self._gates]
         return ", ".join(f"`{gate.run}`" for gate, run in runs if run is not None and not run.green)
 
+    def is_green_at(self, base: str) -> bool:
+        """Whether all commands were run at the baseline, and were green."""
+        runs = [self._baselines.get((gate.name, base)) for gate in self._gates]
+        return all(run is not None and run.green for run in runs)
+
     def brief(self, base: str) -> str:
         """Return what the prompt says about the checks; empty if there are none."""
         return brief([gate.run for gate in self._gates], self._red_before(base)) if self._gates else ""

@@ -210,10 +210,16 @@ def proof(event: events.Complete) -> str:
     return rests_on(event.proof or Proof.WORD, event.evidence)
 
 
+_UNCHECKED = "nothing checked"
+
+
 def rests_on(said: Proof, evidence: str) -> str:
     """Describe what the gates allow to be said, and why."""
     if said is Proof.WORD:
-        return one_line(f"done on the agent's word: {evidence or 'nothing checked'}; --verify CMD checks", 400)
+        why = evidence or _UNCHECKED
+        return one_line(
+            f"done on the agent's word: {why}{'; --verify CMD checks' if why.endswith(_UNCHECKED) else ''}", 400
+        )
     return one_line(f"{said}: {evidence}", 400)
 
 

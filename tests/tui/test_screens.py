@@ -53,6 +53,7 @@ from tests.tui.support import (
     run_folder,
     run_state,
     start_loop,
+    still,
     text_of,
     two_stories,
     until,
@@ -214,6 +215,18 @@ async def test_scrolling_up_ends_the_following(scene: Scene) -> None:
         await pilot.press("end")
         await until(pilot, lambda: "more 49" in text_of(app))
         assert view.following
+
+
+async def test_no_key_is_lost_while_the_text_is_painted(scene: Scene) -> None:
+    async with watching(scene, size=(100, 20)) as (pilot, app, _):
+        await until(pilot, lambda: "test_middleware.py" in text_of(app))
+        await still(pilot)
+        view = app.screen.query_one("#agent-text", PagedView)
+        view.action_scroll_up()
+        view._paint_anew()  # while the end is followed, it scrolls to the end
+        await still(pilot)
+        assert view.scroll_offset.y == view.max_scroll_y - 1
+        assert not view.following
 
 
 async def test_the_bar_reaches_every_part_of_a_long_text(scene: Scene) -> None:

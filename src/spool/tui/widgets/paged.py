@@ -196,6 +196,26 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._folds.marked = found[1].fold
             self.action_fold()
 
+    def action_scroll_up(self) -> None:
+        """Scroll one line up."""
+        self._scroll_by(-1)
+
+    def action_scroll_down(self) -> None:
+        """Scroll one line down."""
+        self._scroll_by(1)
+
+    def action_page_up(self) -> None:
+        """Scroll one page up."""
+        self._scroll_by(-self.size.height)
+
+    def action_page_down(self) -> None:
+        """Scroll one page down."""
+        self._scroll_by(self.size.height)
+
+    def _scroll_by(self, lines: int) -> None:
+        """Scroll at once; a text that grows would cut Textual's animation short, and the key would be lost."""
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
+
     def action_first(self) -> None:
         """Scroll to the start."""
         self._go_to(0)

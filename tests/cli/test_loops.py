@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -232,5 +233,7 @@ def test_the_agent_that_ignores_everything_is_gone_after_stop(loops: Scratch) ->
     assert loops.ralph("Go", "--detach").returncode == 0
     pid_file = loops.home / "pid"
     wait_for(lambda: pid_file.exists() and pid_file.read_text() != "")
+    began = time.monotonic()
     assert loops.spool("stop", "--all").returncode == 0
+    assert time.monotonic() - began < 10
     assert is_gone(int(pid_file.read_text()))

@@ -223,7 +223,7 @@ def test_ctrl_c_stops_all_and_the_same_command_continues(batch: Batch) -> None:
     process = batch.start("a", "b", "c", "--parallel", "2", start_new_session=True)
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) == 130
+    assert process.wait(30) == 130
     assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}
     assert not batch.started("c")
     batch.plan()
@@ -243,7 +243,7 @@ def test_a_second_ctrl_c_forces(batch: Batch) -> None:
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) == 130
+    assert process.wait(30) == 130
     wait_for(lambda: all(is_gone(batch.state(one)["runner"]["pid"]) for one in "ab"))
 
 
@@ -412,6 +412,6 @@ def test_a_program_stops_all_by_standard_input(batch: Batch) -> None:
     wait_for(lambda: batch.started("a") and batch.started("b"))
     process.stdin.write(b'{"type":"stop"}\n')
     process.stdin.flush()
-    assert process.wait(PATIENCE_S) == 130
+    assert process.wait(30) == 130
     process.stdin.close()
     assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import PATIENCE_S, Scratch, wait_for
+from tests.support import Scratch, wait_for
 
 BOXED = "# Login\n\nSome prose.\n\n## Form\n\n- [ ] write it\n- [ ] test it\n\n## Session\n\n- [ ] keep it\n"
 PLAIN = "# Login\n\n## Form\n\n- write it\n- test it\n\n## Session\n\n- keep it\n"
@@ -264,7 +264,7 @@ def test_ctrl_c_says_how_to_continue(empty: Scratch) -> None:
         log = empty.root / ".spool/.state/run/PLAN.md/logs/0001.out"
         wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=PATIENCE_S) == 130
+        assert process.wait(timeout=60) == 130
     assert "spool run PLAN.md --harness scripted" in (empty.home / "err").read_text()
 
 

@@ -143,7 +143,7 @@ def test_a_loop_names_the_check_by_hand_and_ctrl_c_ends_it(checked: Scratch) -> 
     assert refused.returncode == 1
     assert "a check by hand is already running" in refused.stderr
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) == 130
+    assert process.wait(30) == 130
     wait_for(lambda: not runs(gate), "the end of the check")
 
 

@@ -104,9 +104,9 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def nobody_left(scratch: Scratch) -> None:
+def nobody_left(scratch: Scratch, timeout_s: float = 10) -> None:
     """Wait until no agent, and nothing that one started, is alive."""
-    wait_for(lambda: not agents(scratch), lambda: f"the end of {agents(scratch)}")
+    wait_for(lambda: not agents(scratch), lambda: f"the end of {agents(scratch)}", timeout_s)
 
 
 def end(pid: int, signum: int = signal.SIGKILL) -> None:

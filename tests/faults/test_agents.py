@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
@@ -39,7 +40,7 @@ while True:
     with running(scratch, "Work") as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(PATIENCE_S) == 130
+        assert runner.wait(30) == 130
         assert not agents(scratch)
     assert (scratch.state / "logs" / "0001.out").read_text() == "not 2\nnot 15\n"
     assert scratch.history()[0]["exit_code"] == -9
@@ -91,8 +92,10 @@ say(PROMISE)
 
 def test_an_agent_that_exits_while_its_child_sleeps_and_holds_its_files_ends_its_iteration(scratch: Scratch) -> None:
     fake_agent(scratch, "subprocess.Popen(['sleep', '1000'])\nsay(PROMISE)")
+    begun = time.monotonic()
     assert scratch.ralph("Work").returncode == 0
-    assert scratch.history()[0]["duration_s"] < 60
+    assert time.monotonic() - begun < 30
+    assert scratch.history()[0]["duration_s"] < 10
 
 
 def test_an_agent_that_promises_and_never_exits_is_complete_and_noted(scratch: Scratch) -> None:
@@ -289,7 +292,7 @@ def test_a_stop_is_obeyed_while_an_agent_prints_faster_than_can_be_read(scratch:
         wait_for(lambda: log.stat().st_size == 1 << 29, "half a gigabyte of output")
         read = (scratch.state / "journal.jsonl").stat().st_size
         runner.terminate()
-        assert runner.wait(PATIENCE_S) == 130
+        assert runner.wait(60) == 130
     # A promise would not count any more, so that what is still unread need not be.
     assert (scratch.state / "journal.jsonl").stat().st_size < max(1 << 28, 2 * read)
     for path in (log, scratch.state / "journal.jsonl"):

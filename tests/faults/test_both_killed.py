@@ -71,7 +71,7 @@ def test_nobody_is_left_where_a_control_group_is_allowed(scratch: Scratch) -> No
         told(scratch, "ready")
         wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         kill_at_once(runner.pid)
-        nobody_left(scratch)
+        nobody_left(scratch, 30)
     wait_for(lambda: not marked(scratch), "the guard to leave")
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
@@ -88,7 +88,7 @@ def test_the_next_run_ends_what_is_left_when_the_guard_dies_too(scratch: Scratch
     assert agents(scratch), "somebody is left, or the test shows nothing"
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
-    nobody_left(scratch)
+    nobody_left(scratch, 30)
 
 
 @pytest.mark.usefixtures("groups_allowed")
@@ -127,7 +127,7 @@ def test_nobody_is_left_in_a_pid_namespace(scratch: Scratch) -> None:
         told(scratch, "ready")
         wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
         kill_at_once(runner.pid)
-        nobody_left(scratch)
+        nobody_left(scratch, 30)
 
 
 def as_nobody(scratch: Scratch) -> list[str]:
@@ -174,7 +174,7 @@ def test_an_agent_in_a_pid_namespace_is_asked_to_stop(scratch: Scratch) -> None:
     with running(scratch, "Work", env=ISOLATED) as runner:
         told(scratch, "ready")
         runner.terminate()
-        assert runner.wait(PATIENCE_S) == 130
+        assert runner.wait(60) == 130
     told(scratch, "asked")
     invariants.complete(scratch)
 

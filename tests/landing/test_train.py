@@ -13,7 +13,6 @@ import pytest
 from spool.domain.gates.values import Proof
 from spool.domain.verdict import Status
 from tests.landing.support import TEST, Field, make_field, part
-from tests.support import PATIENCE_S
 
 CLEAN = [f"clean-{number}" for number in range(7)]
 CONFLICTING = ["shared-1", "shared-2", "shared-3"]
@@ -170,7 +169,7 @@ def test_an_interrupt_moves_nothing(field: Field) -> None:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=PATIENCE_S) == 130
+    assert process.wait(timeout=60) == 130
     assert field.tip() == before
     assert field.leavings() == []
     assert json.loads(field.land("--status", "--json").stdout) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import CHANGE, PATIENCE_S, Scratch
+from tests.support import CHANGE, Scratch
 
 TASKS = (
     "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check passwords\n\n## 3. Logout\n\n- [ ] 3.1 Forget\n"
@@ -238,9 +238,9 @@ def stop_and_see_it_obeyed(process: subprocess.Popen[str]) -> None:
     assert asked["by"] == "a request on standard input"
     ended = read_until(process, "RunEnded")
     assert ended["status"] == "stopped"
-    # By the runner's own clock: within half a second, with room for a busy machine, of the hour that git would take.
-    assert (datetime.fromisoformat(ended["at"]) - datetime.fromisoformat(asked["at"])).total_seconds() < 10
-    assert process.wait(timeout=PATIENCE_S) == 130
+    # By the runner's own clock: within half a second, with room for a busy machine.
+    assert (datetime.fromisoformat(ended["at"]) - datetime.fromisoformat(asked["at"])).total_seconds() < 3
+    assert process.wait(timeout=120) == 130
 
 
 def test_checkpoint_operations_are_non_blocking(stories: Scratch) -> None:

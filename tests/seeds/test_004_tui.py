@@ -107,10 +107,10 @@ async def test_force_quit_on_repeated_q_presses(
         runner, agent = run_state(scratch)["runner"]["pid"], int(pid_file.read_text())
         await until(pilot, lambda: isinstance(app.screen, LoopScreen))  # the agent may be there before it
         hit(app, "q", "q", "q")
-        await until(pilot, lambda: not app.is_running)
+        await until(pilot, lambda: not app.is_running, within_s=10)
     assert app.return_code == 130
     assert "force-quit" in capsys.readouterr().err
-    await until(pilot, lambda: not alive(agent) and not alive(runner))
+    await until(pilot, lambda: not alive(agent) and not alive(runner), within_s=30)
 
 
 async def test_graceful_stop_timeout(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +127,8 @@ async def test_graceful_stop_timeout(scratch: Scratch, monkeypatch: pytest.Monke
         await until(pilot, lambda: "press q twice more" in text_of(app))
         assert time.monotonic() - pressed_at >= 5
         hit(app, "q", "q")
-        await until(pilot, lambda: not app.is_running)
-    await until(pilot, lambda: not alive(runner))
+        await until(pilot, lambda: not app.is_running, within_s=10)
+    await until(pilot, lambda: not alive(runner), within_s=30)
 
 
 # Requirement: TUI loop integration

@@ -54,12 +54,12 @@ async def opened(app: SpoolApp, size: tuple[int, int] = (100, 30)) -> AsyncItera
         yield pilot
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], Any]) -> None:
+async def until(pilot: Pilot[None], holds: Callable[[], Any], *, within_s: float = PATIENCE_S) -> None:
     """Wait until something holds, while the app goes on; a failure names what was awaited and shows the screen."""
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + within_s
     while not holds():
         if time.monotonic() > give_up_at:
-            pytest.fail(f"waited {PATIENCE_S} s for {source_of(holds)}; on the screen:\n{text_of(pilot.app)}")
+            pytest.fail(f"waited {within_s:g} s for {source_of(holds)}; on the screen:\n{text_of(pilot.app)}")
         await asyncio.sleep(0.05)
 
 

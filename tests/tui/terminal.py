@@ -42,8 +42,8 @@ class Terminal:
     def flag(self, name: str) -> str:
         return self.tmux("display-message", "-p", "-t", "spool", f"#{{{name}}}").strip()
 
-    def until(self, holds: Callable[[], Any], what: str = "") -> None:
-        wait_for(holds, lambda: f"{what or source_of(holds)}; on the terminal:\n{self.text()}")
+    def until(self, holds: Callable[[], Any], what: str = "", *, within_s: float = PATIENCE_S) -> None:
+        wait_for(holds, lambda: f"{what or source_of(holds)}; on the terminal:\n{self.text()}", within_s)
 
     def until_shown(self, *parts: str) -> None:
         def shown() -> bool:

@@ -41,7 +41,7 @@ from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.story_column import StoryColumn
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
-from tests.support import PATIENCE_S, Scratch
+from tests.support import Scratch
 from tests.tui.scene import CHANGE, Scene, gated, half_way, loop_in, make_scene, record, said
 from tests.tui.support import (
     alive,
@@ -386,7 +386,7 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
             await until(pilot, lambda: "I work elsewhere." in text_of(app) and "1 Loop" in text_of(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
-            assert runner.wait(PATIENCE_S) == 130
+            assert runner.wait(10) == 130
     finally:
         runner.kill()
         runner.wait()
@@ -633,7 +633,7 @@ async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch
             await until(pilot, lambda: "○ 1.1" in text_of(app) and "iteration 1: running" in text_of(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
-            assert runner.wait(PATIENCE_S) == 130
+            assert runner.wait(10) == 130
     finally:
         runner.kill()
         runner.wait()
@@ -781,7 +781,7 @@ async def test_loops_of_a_project_are_switched_between(scratch: Scratch, monkeyp
             await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
     finally:
         batch.terminate()
-        assert batch.wait(PATIENCE_S) == 130
+        assert batch.wait(60) == 130
 
 
 async def test_the_end_of_a_long_journal_comes_first(scene: Scene) -> None:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.seeds.test_004_tui import ENDLESS, FIRST, SECOND, stubborn
-from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support import CHANGE, Scratch, wait_for
 from tests.tui.support import alive, run_state, two_stories
 from tests.tui.terminal import Terminal, terminal
 
@@ -72,9 +72,9 @@ def test_force_quit_against_an_agent_that_ignores_sigterm(scratch: Scratch) -> N
         at.until(lambda: pid_file.exists() and pid_file.read_text())
         at.until_shown("I will not stop.")
         at.keys("q", "q", "q")
-        at.until(lambda: restored(at))
+        at.until(lambda: restored(at), within_s=10)
         at.until_shown("Warning: force-quit")
-        at.until(lambda: not alive(int(pid_file.read_text())))
+        at.until(lambda: not alive(int(pid_file.read_text())), within_s=30)
         assert echoes(at)
 
 
@@ -85,7 +85,7 @@ def test_a_killed_screen_leaves_a_good_terminal_and_its_loop_running(scratch: Sc
         at.until_shown("This takes long.")
         runner = run_state(scratch)["runner"]["pid"]
         os.kill(at.screen_pid(), signal.SIGKILL)
-        at.until(lambda: restored(at))
+        at.until(lambda: restored(at), within_s=10)
         assert echoes(at)
         assert alive(runner)
         at.spool("tui")
@@ -107,7 +107,7 @@ def test_a_signal_closes_the_screen_and_leaves_the_loop_running(scratch: Scratch
         at.until_shown("This takes long.")
         runner = run_state(scratch)["runner"]["pid"]
         os.kill(at.screen_pid(), signum)
-        at.until(lambda: restored(at))
+        at.until(lambda: restored(at), within_s=10)
         assert echoes(at)
         assert alive(runner)
     os.kill(runner, signal.SIGTERM)
@@ -159,7 +159,7 @@ def test_a_terminal_that_goes_away_takes_the_screen_with_it(scratch: Scratch) ->
         at.until_shown("line 1")
         screen, runner = at.screen_pid(), run_state(scratch)["runner"]["pid"]
         at.tmux("kill-session", "-t", "spool")
-        wait_for(lambda: not alive(screen), "the end of the screen without a terminal")
+        wait_for(lambda: not alive(screen), "the end of the screen without a terminal", 30)
         assert alive(runner)
     os.kill(runner, signal.SIGTERM)
 
@@ -268,7 +268,7 @@ def test_attach_without_an_id_shows_what_runs(scratch: Scratch) -> None:
             at.until_shown("Spool · changes")
             at.keys("q")
             at.until(lambda: restored(at))
-        assert runner.wait(PATIENCE_S) == 130
+        assert runner.wait(30) == 130
     finally:
         runner.kill()
         runner.wait()

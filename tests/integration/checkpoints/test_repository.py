@@ -179,7 +179,7 @@ def test_an_index_lock_that_stays_is_waited_for_and_never_removed(world: World) 
     began = time.monotonic()
     with pytest.raises(CommandFailed, match="index is locked"):
         run(checkpoints.revert(saved))
-    assert time.monotonic() - began > 4.5
+    assert 4.5 < time.monotonic() - began < 15
     assert lock.exists()
     assert (world.top / "committed").read_text() == "agent\n"
     lock.unlink()

@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -280,10 +281,9 @@ def test_a_large_file_is_left_alone_with_a_warning(world: World) -> None:
 def test_a_huge_sparse_file_costs_no_time(world: World) -> None:
     with open(world.top / "huge", "wb") as file:
         file.truncate(5 << 30)
-    began = os.times()
+    began = time.monotonic()
     saved = run(world.checkpoints().save("story 1"))
-    spent_s = sum(after - before for before, after in zip(began[:4], os.times()[:4], strict=True))
-    assert spent_s < 10  # of this process and of git, however busy the machine is
+    assert time.monotonic() - began < 10
     assert "huge is larger than 100 MB" in saved.warnings[0]
     assert (world.top / "huge").stat().st_size == 5 << 30
 

@@ -203,7 +203,7 @@ STUB = '#!/bin/sh\nprintf . >>"${0%/*}/calls"\necho still working\n'
 
 @contextmanager
 def stage(files: int = 200) -> Iterator[Stage]:
-    """Set up a stage with a repository of so many files."""
+    """Set up a stage with a repository of the given number of files."""
     with TemporaryDirectory(prefix="spool-bench-", ignore_cleanup_errors=True) as folder:
         base = Path(folder)
         root, home = base / "project", base / "home"

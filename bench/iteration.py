@@ -93,7 +93,7 @@ def _floor(here: Stage, counts: tuple[int, int]) -> Took:
 
 
 def spool_words(count: int) -> list[str | Path]:
-    """Return the command of a loop with so many iterations."""
+    """Return the command of a loop with the given number of iterations."""
     words = ["ralph", "x", "-c", CHANGE, "--harness", "stub", "--no-stream", "--max-iterations", str(count)]
     return [sys.executable, "-m", "spool", *words]
 

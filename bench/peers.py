@@ -30,7 +30,7 @@ NOT_DRIVEN = {
 
 @dataclass(frozen=True)
 class Peer:
-    """One loop: how it is asked for help, and how it runs so many iterations."""
+    """One loop: how it is asked for help, and how it runs a number of iterations."""
 
     name: str
     start: Words

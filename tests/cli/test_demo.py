@@ -93,7 +93,7 @@ def test_spool_with_changes_prints_its_help_without_a_terminal(scratch: Scratch)
 def test_on_a_terminal_a_new_change_can_be_picked(empty: Scratch, words: tuple[str, ...]) -> None:
     with terminal(empty, width=60, EDITOR="") as shown:
         shown.spool(*words)
-        shown.until_shown("Write a new change", "Run a plan file", "Watch the demo")
+        shown.until_shown("Write a new change", "Run a plan, any Markdown list", "Watch the demo")
         shown.keys("Enter")
         shown.until_shown("What is to be done?")
         shown.keys("L", "o", "g", "Enter")
@@ -105,7 +105,7 @@ def test_on_a_terminal_a_plan_can_be_picked(empty: Scratch) -> None:
     (empty.root / "README.md").write_text("# Project\n\n## Usage\n\n- nothing\n")
     with terminal(empty) as shown:
         shown.spool()
-        shown.until_shown("Run a plan file")
+        shown.until_shown("Run a plan, any Markdown list")
         shown.keys("Down", "Enter")
         shown.until_shown("Which plan?", "TODO.md")
         assert "README.md" not in shown.text()

@@ -448,3 +448,8 @@ def test_where_only_boxes_were_checked_no_test_is_claimed(scratch: Scratch) -> N
     scratch.script([greet("more"), {"tick": 2}, DONE])
     rests_on = "no box of the story is open; no test was run"
     assert f"unbroken: tasks: {rests_on}" in scratch.run("--gate", "tasks").stdout
+
+
+def test_an_empty_check_is_refused_under_the_name_of_its_flag(checked: Scratch) -> None:
+    done = ralph(checked, "--verify", " ")
+    assert (done.returncode, done.stderr) == (2, 'spool: --verify needs a command: --verify "make test"\n')

@@ -48,6 +48,13 @@ def test_a_loop_of_another_project_is_not_meant(fleet: Fleet, other: Scratch, wo
     assert len(fleet.rows()) == 1
 
 
+def test_a_loop_with_a_similar_name_is_suggested(fleet: Fleet) -> None:
+    started(fleet.scratch)
+    done = fleet.scratch.spool("report", CHANGE.replace("ralph", "rlph"))
+    assert done.returncode == 2
+    assert f"did you mean: {CHANGE}?" in done.stderr
+
+
 def test_of_two_loops_on_one_id_the_one_here_is_meant(fleet: Fleet, other: Scratch) -> None:
     there, here = started(other), started(fleet.scratch)
     done = fleet.scratch.spool("stop", "2-1")

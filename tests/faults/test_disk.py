@@ -61,7 +61,7 @@ def moments(scratch: Scratch, call: str) -> list[int]:
 
 
 def spread(numbers: list[int], count: int) -> list[int]:
-    """Return so many of the numbers, evenly spread, the first and the last among them."""
+    """Return `count` of the numbers, evenly spread, the first and the last among them."""
     if len(numbers) <= count:
         return numbers
     return [numbers[index * (len(numbers) - 1) // (count - 1)] for index in range(count)]

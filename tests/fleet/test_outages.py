@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from tests.fleet.support import Fleet, Server
+from tests.fleet.support import Fleet, Server, WorkerHost
 from tests.support import PATIENCE_S, wait_for
 
 CHANGE = "001-01_work"
@@ -41,14 +41,7 @@ def test_a_server_outage_longer_than_the_heartbeat_redoes_the_iteration(fleet: F
 
 
 def test_no_agent_starts_while_the_remote_for_snapshots_is_down(fleet: Fleet) -> None:
-    fleet.make(CHANGE)
-    host = fleet.host("one")
-    fleet.hold(CHANGE)
-    fleet.submit(CHANGE, heartbeat=60)
-    fleet.working(CHANGE)
-    away = fleet.snapshots.with_suffix(".away")
-    fleet.snapshots.rename(away)
-    fleet.release(CHANGE)
+    host, away = _working_without(fleet, fleet.snapshots)
     ended = wait_for(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
     wait_for(lambda: time.time() - ended > 3, "three seconds without a remote")
     assert len(fleet.agents(CHANGE)) == 1
@@ -60,14 +53,7 @@ def test_no_agent_starts_while_the_remote_for_snapshots_is_down(fleet: Fleet) ->
 
 
 def test_a_change_is_stopped_while_its_gate_waits_for_the_remote(fleet: Fleet) -> None:
-    fleet.make(CHANGE)
-    host = fleet.host("one")
-    fleet.hold(CHANGE)
-    fleet.submit(CHANGE, heartbeat=60)
-    fleet.working(CHANGE)
-    away = fleet.snapshots.with_suffix(".away")
-    fleet.snapshots.rename(away)
-    fleet.release(CHANGE)
+    host, away = _working_without(fleet, fleet.snapshots)
     ended = wait_for(lambda: fleet.agents(CHANGE, "end"), "the first agent")[0]["t"]
     wait_for(lambda: time.time() - ended > 2, "a gate that waits")
     stopping = fleet.start("fleet", "stop", CHANGE)
@@ -82,14 +68,7 @@ def test_a_change_is_stopped_while_its_gate_waits_for_the_remote(fleet: Fleet) -
 
 
 def test_a_result_waits_for_the_remote_of_the_code_and_can_be_stopped_meanwhile(fleet: Fleet) -> None:
-    fleet.make(CHANGE)
-    host = fleet.host("one")
-    fleet.hold(CHANGE)
-    fleet.submit(CHANGE, heartbeat=60)
-    fleet.working(CHANGE)
-    away = fleet.code.with_suffix(".away")
-    fleet.code.rename(away)
-    fleet.release(CHANGE)
+    host, away = _working_without(fleet, fleet.code)
     wait_for(lambda: "result" in {one["step"] for one in host.steps()}, "the end of the run")
     assert fleet.row(CHANGE)["status"] == "running"
     stopped = fleet.spool("fleet", "stop", CHANGE)
@@ -116,6 +95,19 @@ def test_a_push_whose_answer_was_lost_has_arrived(fleet: Fleet) -> None:
     assert [one["step"] for one in host.steps()].count("claim") == 1
     lost = (folder / "lost").read_text().split()
     assert len(lost) == 6, lost  # the claim, two snapshots, the end, the result, and that it was delivered
+
+
+def _working_without(fleet: Fleet, remote: Path) -> tuple[WorkerHost, Path]:
+    """Take a remote away while the first agent works; return the host, and where the remote is meanwhile."""
+    fleet.make(CHANGE)
+    host = fleet.host("one")
+    fleet.hold(CHANGE)
+    fleet.submit(CHANGE, heartbeat=60)
+    fleet.working(CHANGE)
+    away = remote.with_suffix(".away")
+    remote.rename(away)
+    fleet.release(CHANGE)
+    return host, away
 
 
 def _lose_answers(folder: Path) -> None:

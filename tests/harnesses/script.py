@@ -11,7 +11,7 @@ COMPLETE = "All of it is done and checked.\n\n<promise>COMPLETE</promise>"
 
 @dataclass(frozen=True)
 class Say:
-    """Answer with text; `filler` puts so many bytes of it in front."""
+    """Answer with text; `filler` is the number of bytes of it in front."""
 
     text: str
     filler: int = 0

@@ -111,11 +111,15 @@ def _as_plan(name: str, reach: Reach, loop: LoopSummary) -> str:
 
 def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:
     """Return the error for a name without a loop within reach; it lists the running ones elsewhere."""
-    others = [loop for loop in matching(name, runs, every(reach)) if loop.running]
+    from difflib import get_close_matches
+
+    listed = list(runs)
+    others = [loop for loop in matching(name, listed, every(reach)) if loop.running]
     what = f"no loop on '{one_line(name, 60)}' in {reach.project or reach.here}"
     if others:
         return UsageError(f"{what}; other projects have: {_listed(others)}", hint=Hint.OTHER_PROJECT)
-    return UsageError(what, hint=Hint.LIST_LOOPS)
+    near = get_close_matches(name, {loop.change for loop in listed if reach.holds(loop)}, n=1)
+    return UsageError(what, hint=f"did you mean: {near[0]}?" if near else Hint.LIST_LOOPS)
 
 
 def every(reach: Reach) -> Reach:

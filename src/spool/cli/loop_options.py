@@ -215,6 +215,8 @@ def given_gates(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the gates given as flags, which are added to the configured ones."""
     if given.get("no_gates") and (given["verify"] or given["built_in"]):
         raise UsageError("--no-gates cannot be used with --verify or --gate")
+    if not all(command.strip() for command in given["verify"]):
+        raise UsageError('--verify needs a command: --verify "make test"')
     gates = [{"name": name} for name in given["built_in"]] + [{"run": command} for command in given["verify"]]
     return {"gates": gates} if gates else {}
 

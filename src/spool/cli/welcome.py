@@ -37,7 +37,7 @@ def welcome() -> int:
     """Ask which first step to take, take it, and return the exit code."""
     import questionary
 
-    steps = {"Write a new change": _new, "Run a plan file, any Markdown with a list": _plan, "Watch the demo": _demo}
+    steps = {"Write a new change": _new, "Run a plan, any Markdown list": _plan, "Watch the demo": _demo}
     say_paragraph(f"No changes in {project_root(Path.cwd())} yet. spool init finds your agent and your tests.")
     answer = questionary.select("What do you want to do?", choices=list(steps)).unsafe_ask()
     return steps[answer]()

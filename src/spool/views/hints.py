@@ -20,7 +20,7 @@ _WORDS = {
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
     Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
     Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
-    Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand and run: spool verify",
+    Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand",
     Hint.GATES: (
         "correct the command (--verify, or [[gates]] in the settings); use --baseline off if the change is to add it,"
         " or --no-gates"

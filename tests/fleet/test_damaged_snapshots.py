@@ -17,6 +17,8 @@ DAMAGED = {
     "007-01_swapped": "it is a snapshot of 001-01_first, not of 007-01_swapped",
     "008-01_torn": "'git fetch' failed",
 }
+WITHOUT_HOST = {"005-01_speckless", "006-01_truncated"}
+"""What no host can continue, and a person can read."""
 WORDS = ("fleet", "submit", "--snapshots", "fleet://snapshots.git")
 
 
@@ -36,6 +38,11 @@ def test_a_queue_is_rebuilt_from_the_snapshots_that_can_be_read(fleet: Fleet) ->
         assert why in rows[change]["refused"], change
         assert rows[change]["unreadable"]
     assert {change for change, row in fleet.rows().items() if row["status"] == "queued"} == set(GOOD)
+    for change in sorted(DAMAGED.keys() - WITHOUT_HOST):
+        looked = fleet.spool("fleet", "show", change)
+        assert f"{change}: stopped" in looked.stdout
+        assert (looked.returncode, "its snapshot cannot be read: " in looked.stderr) == (1, True), looked.stderr
+        assert DAMAGED[change] in json.loads(fleet.spool("fleet", "show", change, "--json").stdout)["unreadable"]
     shown = fleet.spool(*WORDS, "--from-snapshots")
     assert shown.returncode == 1
     assert "004-01_garbage: not submitted: its snapshot cannot be read: " in shown.stderr

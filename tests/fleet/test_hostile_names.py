@@ -32,6 +32,10 @@ def test_the_workflow_of_an_account_is_no_change(fleet: Fleet) -> None:
 
 def test_names_and_urls_that_are_none_are_refused_with_a_reason(fleet: Fleet) -> None:
     fleet.make(CHANGE)
+    for account in ("a b", "a/b", "\x1b]0;x\x07", "x" * 61):
+        done = fleet.spool(*WORDS, CHANGE, "--account", account)
+        assert (done.returncode, "is not the name of an account" in done.stderr) == (2, True), done.stderr
+        assert "\x1b" not in done.stderr
     for name in ("\udcff/x", "\x1b]0;x\x07/x", "\udcff"):
         done = fleet.spool("fleet", "show", name)
         assert (done.returncode, "is not in the fleet" in done.stderr, "\x1b" in done.stderr) == (2, True, False)

@@ -22,6 +22,7 @@ HEARTBEAT_S = 60.0
 LEASE_SHARE = 0.8
 """The share of the heartbeat timeout after which a worker that cannot renew its lease stops its child."""
 _ID = re.compile(r"[A-Za-z0-9._-]+-[0-9a-f]{4}/[^/]+")
+_ACCOUNT = re.compile(r"[\w.@+-]{1,60}", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _URL = re.compile(r"(?:[\w+.-]+::)*(?:[\w+.-]+:)?//(?P<netloc>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL)
 """A URL as git takes it: a transport may stand before it, and nothing in it has to be valid."""
@@ -187,6 +188,11 @@ def fleet_id(remote: str, change: str) -> str:
 def is_fleet_id(name: str) -> bool:
     """Whether a name can only mean a change in the fleet."""
     return _ID.fullmatch(name) is not None
+
+
+def is_account(name: str) -> bool:
+    """Whether a name can be that of an account, which is part of the name of its queue."""
+    return _ACCOUNT.fullmatch(name) is not None
 
 
 def queue_of(account: str = "") -> str:

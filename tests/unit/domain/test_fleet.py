@@ -16,6 +16,7 @@ from spool.domain.fleet import (
     fleet_id,
     has_ref,
     holds_secret,
+    is_account,
     is_fleet_id,
     lease_left,
     protocol_of,
@@ -116,6 +117,14 @@ def test_repositories_of_the_same_name_differ_in_the_fleet() -> None:
 )
 def test_only_an_id_of_the_fleet_means_a_change_there(name: str, expected: bool) -> None:
     assert is_fleet_id(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("team", True), ("me+2@example.com", True), ("", False), ("a b", False), ("a/b", False), ("a\n", False)],
+)
+def test_not_every_word_names_an_account(name: str, expected: bool) -> None:
+    assert is_account(name) is expected
 
 
 def test_a_queue_is_named_after_the_protocol_and_the_account() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from spool.app.fleet.carried_state import SPEC, STATE, submitted_spec
-from spool.domain.fleet import REFS, Mark, ref_of
+from spool.domain.fleet import Mark
 from spool.domain.text import one_line
-from spool.errors import CommandFailed, SpoolError, StateError
+from spool.errors import CommandFailed, SpoolError
 from spool.host.git.fleet.store import Store
 from spool.host.state.store import state_in
 
@@ -29,7 +29,7 @@ async def read_marks(store: Store, refs: Sequence[str]) -> Found:
     for ref in refs:
         if ref not in unreadable:
             try:
-                marks[ref] = await _mark(store, ref)
+                marks[ref] = (await store.fetched(ref)).mark
             except SpoolError as error:
                 unreadable[ref] = one_line(str(error), _SAID)
     return Found(marks=marks, unreadable=unreadable)
@@ -59,14 +59,3 @@ async def _fetched(store: Store, refs: Sequence[str]) -> dict[str, str]:
         middle = len(refs) // 2
         return await _fetched(store, refs[:middle]) | await _fetched(store, refs[middle:])
     return {}
-
-
-async def _mark(store: Store, ref: str) -> Mark:
-    try:
-        commit = await store.commit_at(ref)
-    except CommandFailed:
-        raise StateError("it is not a commit") from None
-    mark = (await store.read(commit)).mark
-    if ref_of(mark.change) != ref:
-        raise StateError(f"it is a snapshot of {one_line(mark.change, 80)}, not of {ref.removeprefix(REFS)}")
-    return mark

@@ -11,15 +11,18 @@ import msgspec
 from spool.app.fleet.naming import id_of
 from spool.app.fleet.payloads import Task
 from spool.app.fleet.queueing import FleetRow, open_queue
-from spool.decoders import decoded
 from spool.domain.events import Event
 from spool.domain.fleet import Mark
 from spool.domain.state import IterationRecord
+from spool.domain.text import one_line
+from spool.errors import CommandFailed, StateError
 from spool.host.git.fleet.pieces import joined
 from spool.host.git.fleet.store import Store
 from spool.host.state.journal import readable
+from spool.host.state.store import history_in
 
 _RECENT = 10
+_SAID = 300
 _POLL_S = 2.0
 _OPEN = ("queued", "running", "waiting")
 
@@ -29,6 +32,8 @@ class FleetReport(msgspec.Struct, frozen=True, kw_only=True):
 
     row: FleetRow
     snapshot: Mark | None = None
+    unreadable: str = ""
+    """Why its snapshot cannot be read."""
     history: tuple[IterationRecord, ...] = ()
 
 
@@ -37,13 +42,15 @@ async def report_of(name: str) -> FleetReport:
     queue = await open_queue()
     change_id = await id_of(name)
     row = await queue.row(change_id)
-    mark, files = await last_snapshot(await queue.task_of(change_id))
-    lines = joined(files, "history.jsonl").splitlines()[-_RECENT:]
-    history = tuple(decoded(line, IterationRecord) for line in lines)
-    return FleetReport(row=row, snapshot=mark, history=history)
+    try:
+        mark, files = await _last_snapshot(await queue.task_of(change_id))
+    except (CommandFailed, StateError) as error:
+        return FleetReport(row=row, unreadable=one_line(str(error), _SAID))
+    history = history_in(joined(files, "history.jsonl").splitlines()[-_RECENT:])
+    return FleetReport(row=row, snapshot=mark, history=tuple(history))
 
 
-async def last_snapshot(task: Task) -> tuple[Mark | None, dict[str, bytes]]:
+async def _last_snapshot(task: Task) -> tuple[Mark | None, dict[str, bytes]]:
     """Return the last snapshot of a change, and Spool's files in it."""
     with tempfile.TemporaryDirectory(prefix="spool-show-") as folder:
         store = Store(Path(folder) / "store.git", task.snapshots)

@@ -5,7 +5,10 @@ import asyncio
 import click
 
 from spool.app.fleet.connection import require_extra
+from spool.cli.edge import complain
+from spool.errors import Hint
 from spool.views.fleet import row_lines, table_of
+from spool.views.hints import worded
 from spool.views.say import say, say_json
 
 
@@ -34,7 +37,7 @@ def list_rows(everything: bool, as_json: bool) -> None:
 @click.command("show")
 @click.argument("name", metavar="CHANGE")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(name: str, as_json: bool) -> None:
+def show(name: str, as_json: bool) -> int:
     """Show one change in the fleet, with its last iterations. CHANGE is a change of this repository, or its id."""
     require_extra()
     from spool.app.fleet.remote_loops import FleetReport, report_of
@@ -44,3 +47,6 @@ def show(name: str, as_json: bool) -> None:
         say_json(found)
     else:
         say(*row_lines(found.row, found.history))
+        if found.unreadable:
+            complain(f"its snapshot cannot be read: {found.unreadable}", worded(Hint.FLEET_UNREADABLE))
+    return 1 if found.unreadable else 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from spool.app.fleet.connection import require_extra
+from spool.cli.fleet.account_name import AccountName
 from spool.domain.text import counted
 from spool.views.say import say, say_json
 
@@ -52,7 +53,7 @@ def retry(names: tuple[str, ...], as_json: bool) -> int:
 
 
 @click.command("account")
-@click.argument("name", metavar="A")
+@click.argument("name", type=AccountName(), metavar="A")
 @click.option("--cap", type=click.IntRange(min=0), metavar="N", help="Run at most N changes at once; 0 for no limit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def account(name: str, cap: int | None, as_json: bool) -> None:

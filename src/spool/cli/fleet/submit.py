@@ -8,6 +8,7 @@ import click
 from spool.app.fleet.connection import require_extra
 from spool.cli import loop_options as shared
 from spool.cli.budget_options import BUDGET_OPTIONS
+from spool.cli.fleet.account_name import AccountName
 from spool.cli.options import Duration, GroupedCommand, option
 from spool.cli.target import complete_change
 from spool.domain.loop import Door
@@ -43,7 +44,9 @@ _EXAMPLES = (
 @_fleet("--remote", default="", metavar="URL", help="Push results here.  [default: origin]")
 @_fleet("--snapshots", default="", metavar="URL", help="Keep snapshots here.  [default: beside `spool fleet up`]")
 @_fleet("--base", default="", metavar="BRANCH", help="Start from this branch.  [default: main]")
-@_fleet("--account", default="", metavar="A", help="Run on workers of this account, within its cap.")
+@_fleet(
+    "--account", type=AccountName(), default="", metavar="A", help="Run on workers of this account, within its cap."
+)
 @_fleet("--carry-logs", is_flag=True, help="Keep the agents' raw output in the snapshots too.")
 @_fleet("--heartbeat", type=Duration(), default=None, help="Give a silent host this long.  [default: 60s]")
 @shared.together(shared.SANDBOX_OPTIONS, shared.AGENT_OPTIONS)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from spool.app.fleet.connection import require_extra
+from spool.cli.fleet.account_name import AccountName
 from spool.domain.fleet import Mark, Step
 from spool.views.fleet import step_line
 from spool.views.hints import worded
@@ -17,7 +18,13 @@ from spool.views.say import say, say_json
 @click.option(
     "--slots", type=click.IntRange(min=1), default=1, metavar="N", help="Run up to N changes at once.  [default: 1]"
 )
-@click.option("--account", default="", metavar="A", help="Take only changes that were submitted for this account.")
+@click.option(
+    "--account",
+    type=AccountName(),
+    default="",
+    metavar="A",
+    help="Take only changes that were submitted for this account.",
+)
 @click.option("--sandbox", is_flag=True, help="Fence in the agents and the checks of all changes.")
 @click.option("--setup", default="", metavar="CMD", help="Run CMD in each new clone.  [default: worktree_setup]")
 @click.option("--once", is_flag=True, help="Take one change, and exit: with 75 if it has not ended.")

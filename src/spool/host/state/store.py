@@ -6,7 +6,7 @@ the git common directory, so that the folder can be restored after an agent's `g
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -168,7 +168,7 @@ class StateFolder:
     def history(self, last: int | None = None) -> list[IterationRecord]:
         """Return the recorded iterations, or the last ones."""
         lines = files.read_lines(self._history) if last is None else files.last_lines(self._history, last)
-        return [record for line in lines if line for record in _readable(line)]
+        return history_in(lines)
 
     def recover(self, state: LoopState | None, *, now: datetime) -> Unfinished | None:
         """Return the iteration in which a runner died, if any. Call it before writing, as the only writer."""
@@ -297,6 +297,11 @@ def _restore(kept: Path, lost: Path) -> None:
 def state_in(data: bytes, path: Path) -> LoopState:
     """Return the state in the content of a file; raise a StateError that names it if there is none."""
     return _decoded(data, LoopState, path)
+
+
+def history_in(lines: Iterable[bytes]) -> list[IterationRecord]:
+    """Return the iterations that lines of a history record; a line that is torn or garbled records none."""
+    return [record for line in lines if line for record in _readable(line)]
 
 
 def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.fleet import PROTOCOL, Mark, ref_of
+from spool.domain.fleet import PROTOCOL, REFS, Mark, ref_of
 from spool.domain.text import one_line
 from spool.errors import CommandFailed, CommandTimeout, FencedOff, SpoolError, StateError
 from spool.host.command import Completed, checked, run_command
@@ -86,7 +86,16 @@ class Store:
             return None
         await self.prepare("sha256" if len(tip) == 64 else "sha1")
         await self._checked(*_FETCH, "--", self.url, f"{ref}:{ref}", timeout_s=CLONE_S)
-        return await self.read(await self._oid(ref))
+        return await self.fetched(ref)
+
+    async def fetched(self, ref: str) -> Snapshot:
+        """Return the snapshot that a ref of this store names; raise a StateError if it is of another change."""
+        snapshot = await self.read(await self._oid(ref))
+        if ref_of(snapshot.mark.change) != ref:
+            raise StateError(
+                f"it is a snapshot of {one_line(snapshot.mark.change, 80)}, not of {ref.removeprefix(REFS)}"
+            )
+        return snapshot
 
     async def tip(self, ref: str, url: str = "") -> str:
         """Return where a ref is on the remote; empty if there is none."""

@@ -41,6 +41,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Its own settings, relative to the home directory; a fenced-in agent gets a copy."""
     credentials: tuple[str, ...] = ()
     """The files of its sign-in, relative to the home directory; a fenced-in agent may renew them."""
+    needs: tuple[str, ...] = ()
+    """Folders that its program reads besides its own installation; a fenced-in agent sees them."""
     env_names: tuple[str, ...] = ()
     """Variables that it reads, and prefixes of such (`OPENAI_*`); a fenced-in agent gets no others."""
 

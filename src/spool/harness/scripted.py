@@ -5,6 +5,7 @@ It prints Spool's own stream events, one JSON object per line; any program may u
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
@@ -32,6 +33,7 @@ _TRAITS = Traits(
     cost=True,
     usage_so_far=True,
     reads_prompt=False,
+    needs=(str(Path(__file__).parents[1]),),  # an editable installation is not beside its Python
 )
 
 

@@ -1,6 +1,7 @@
 """What a command inside the fence sees, and what it cannot do. Each test is an attempt that has to fail."""
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -265,6 +266,18 @@ def test_this_python_runs_wherever_it_is_installed(yard: Yard) -> None:
     argv, env = yard.enclosure(commands=[f"{sys.executable} -m pytest"]).enclose(
         [sys.executable, "-c", "import ssl, msgspec; print('ok')"], {}, directory=yard.clone
     )
+    done = subprocess.run(argv, env=env, cwd=yard.clone, capture_output=True, text=True, check=False)
+    assert done.stdout == "ok\n", done.stderr
+
+
+def test_a_virtual_environment_in_the_home_has_its_packages(yard: Yard) -> None:
+    """Its python is a link to another installation; what is installed is here."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", yard.home / "venv"], check=True)
+    packages = next((yard.home / "venv" / "lib").glob("python3*")) / "site-packages"
+    (packages / "mine.py").write_text("print('ok')")
+    python = str(yard.home / "venv" / "bin" / "python")
+    words = [python, "-m", "mine"]
+    argv, env = yard.enclosure(commands=[shlex.join(words)]).enclose(words, {}, directory=yard.clone)
     done = subprocess.run(argv, env=env, cwd=yard.clone, capture_output=True, text=True, check=False)
     assert done.stdout == "ok\n", done.stderr
 

@@ -52,7 +52,7 @@ class Enclosure:
         signed_in = furnish(home_folder(), self._home, traits.settings, traits.credentials)
         private = private_folders(*ground.hidden)
         needs = needs_of([traits.program, self._program, *_words(commands)], private, whole_path=True)
-        shown = {*needs.paths, *(Path(path).expanduser().absolute() for path in fence.read)}
+        shown = {*needs.paths, *(Path(path).expanduser().absolute() for path in (*traits.needs, *fence.read))}
         self._view = bubblewrap.View(
             hidden=outermost(private),
             read=frozenset(shown),

@@ -15,6 +15,7 @@ _FIRST_LINE = 512
 _LINKS = 40
 """Links followed in one path, as the kernel does."""
 _MODULES = "node_modules"
+_ENVIRONMENT = "pyvenv.cfg"
 
 
 @dataclass
@@ -53,6 +54,9 @@ def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bo
         if program in seen:
             continue
         seen.add(program)
+        environment = _real(program.parent, needs, hidden).parent
+        if hidden(environment) and (environment / _ENVIRONMENT).exists() and not holds_private(environment):
+            needs.paths.add(environment)  # its python is a link to another installation, and its packages are here
         real = _real(program, needs, hidden)
         if hidden(real) and real.is_file():
             whole = _installation(real)
@@ -107,7 +111,7 @@ def _is_prefix(root: Path) -> bool:
     """Whether a folder holds one Python or Node, unlike `~/.local`, which holds much besides."""
     if (root / "share").is_dir() and root.name == ".local":
         return False
-    return (root / "pyvenv.cfg").exists() or any(root.glob("lib/python3*")) or (root / "lib" / _MODULES).is_dir()
+    return (root / _ENVIRONMENT).exists() or any(root.glob("lib/python3*")) or (root / "lib" / _MODULES).is_dir()
 
 
 def _interpreters(program: Path, search: str) -> Iterator[Path]:

@@ -23,7 +23,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     today: Usage = Usage()
     """The usage of all loops today, if the loop has a budget per day."""
     loops: tuple[LoopSummary, ...] = ()
-    """The loops of the same project that run or have just ended, the oldest first."""
+    """The loops of the same project that run or have just ended, in the order of their changes."""
 
 
 class Lookout:
@@ -49,4 +49,4 @@ class Lookout:
         ended = {run: as_it_stands(one) for run, one in self._met.items() if run not in now and one.running}
         self._met |= now | ended
         here = [one for one in self._met.values() if one.project == loop.project]
-        return tuple(sorted(here, key=lambda one: one.started_at))
+        return tuple(sorted(here, key=lambda one: (one.change, one.started_at)))

@@ -5,7 +5,6 @@ It prints Spool's own stream events, one JSON object per line; any program may u
 
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -33,7 +32,7 @@ _TRAITS = Traits(
     cost=True,
     usage_so_far=True,
     reads_prompt=False,
-    needs=(str(Path(__file__).parents[1]),),  # an editable installation is not beside its Python
+    needs=(__file__.rsplit("/", 2)[0],),  # an editable installation is not beside its Python
 )
 
 

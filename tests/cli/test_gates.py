@@ -349,7 +349,7 @@ def test_a_check_that_was_mistyped_can_be_corrected(checked: Scratch) -> None:
 @pytest.mark.parametrize(
     ("check", "why"),
     [
-        ("make", "there is no makefile"),
+        ("make", "no makefile found"),
         ("cd app && make -s tset", "make has no target 'tset'"),
         ("npm run tset", "package.json has no script 'tset'"),
         ("npm test", "package.json has no script 'test'"),

@@ -22,6 +22,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: Mapping[str, str]
 
 
+def said_by(error: SpoolError) -> str:
+    """Return why a snapshot cannot be read, on one line."""
+    return one_line(str(error), _SAID)
+
+
 async def read_marks(store: Store, refs: Sequence[str]) -> Found:
     """Fetch snapshots, and return what they say of their changes."""
     unreadable = await _fetched(store, refs)
@@ -31,7 +36,7 @@ async def read_marks(store: Store, refs: Sequence[str]) -> Found:
             try:
                 marks[ref] = (await store.fetched(ref)).mark
             except SpoolError as error:
-                unreadable[ref] = one_line(str(error), _SAID)
+                unreadable[ref] = said_by(error)
     return Found(marks=marks, unreadable=unreadable)
 
 
@@ -45,7 +50,7 @@ async def with_state(store: Store, found: Found) -> Found:
             if STATE in files:  # a change that no host has taken has none
                 state_in(files[STATE], Path(STATE))
         except SpoolError as error:
-            unreadable[ref] = one_line(str(error), _SAID)
+            unreadable[ref] = said_by(error)
     return Found(marks={ref: mark for ref, mark in found.marks.items() if ref not in unreadable}, unreadable=unreadable)
 
 
@@ -55,7 +60,7 @@ async def _fetched(store: Store, refs: Sequence[str]) -> dict[str, str]:
         await store.fetch_all(store.url, refs)
     except CommandFailed as error:
         if len(refs) == 1:
-            return {refs[0]: one_line(str(error), _SAID)}
+            return {refs[0]: said_by(error)}
         middle = len(refs) // 2
         return await _fetched(store, refs[:middle]) | await _fetched(store, refs[middle:])
     return {}

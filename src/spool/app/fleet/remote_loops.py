@@ -11,10 +11,10 @@ import msgspec
 from spool.app.fleet.naming import id_of
 from spool.app.fleet.payloads import Task
 from spool.app.fleet.queueing import FleetRow, open_queue
+from spool.app.fleet.reading import said_by
 from spool.domain.events import Event
 from spool.domain.fleet import Mark
 from spool.domain.state import IterationRecord
-from spool.domain.text import one_line
 from spool.errors import CommandFailed, StateError
 from spool.host.git.fleet.pieces import joined
 from spool.host.git.fleet.store import Store
@@ -22,7 +22,6 @@ from spool.host.state.journal import readable
 from spool.host.state.store import history_in
 
 _RECENT = 10
-_SAID = 300
 _POLL_S = 2.0
 _OPEN = ("queued", "running", "waiting")
 
@@ -45,7 +44,7 @@ async def report_of(name: str) -> FleetReport:
     try:
         mark, files = await _last_snapshot(await queue.task_of(change_id))
     except (CommandFailed, StateError) as error:
-        return FleetReport(row=row, unreadable=one_line(str(error), _SAID))
+        return FleetReport(row=row, unreadable=said_by(error))
     history = history_in(joined(files, "history.jsonl").splitlines()[-_RECENT:])
     return FleetReport(row=row, snapshot=mark, history=tuple(history))
 

@@ -42,7 +42,7 @@ def absent_target(command: str, output: str) -> str:
     words = {word for words in _simple_commands(command) for word in words}
     for found in _NO_TARGET.finditer(output):
         if found["none"]:
-            return "there is no makefile"
+            return "no makefile found"
         if found["target"] in words:
             return f"make has no target '{found['target']}'"
         if found["script"] in words or (found["script"] == "test" and words & {"npm", "pnpm"}):

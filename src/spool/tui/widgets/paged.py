@@ -3,7 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -184,7 +184,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         if y >= last:
             self.action_last()
         elif len(self._window.pages) == pages:
-            self.scroll_to(y=self.max_scroll_y * max(0, y) // last, animate=False)
+            self.scroll_to(y=self.max_scroll_y * max(0, y) // last)
         else:
             self._go_to(pages * max(0, y) // last)
 
@@ -196,25 +196,9 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             self._folds.marked = found[1].fold
             self.action_fold()
 
-    def action_scroll_up(self) -> None:
-        """Scroll one line up."""
-        self._scroll_by(-1)
-
-    def action_scroll_down(self) -> None:
-        """Scroll one line down."""
-        self._scroll_by(1)
-
-    def action_page_up(self) -> None:
-        """Scroll one page up."""
-        self._scroll_by(-self.size.height)
-
-    def action_page_down(self) -> None:
-        """Scroll one page down."""
-        self._scroll_by(self.size.height)
-
-    def _scroll_by(self, lines: int) -> None:
+    def scroll_to(self, *place: Any, **options: Any) -> None:
         """Scroll at once; a text that grows would cut Textual's animation short, and the key would be lost."""
-        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
+        super().scroll_to(*place, **{**options, "animate": False})
 
     def action_first(self) -> None:
         """Scroll to the start."""
@@ -244,7 +228,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
             chosen = (after[0] if after else len(heads) - 1) if step > 0 else (above[-1] if above else 0)
         line, self._folds.marked = heads[chosen]
         if not top <= line < top + self.size.height:
-            self.scroll_to(y=max(0, line - self.size.height // 3), animate=False)
+            self.scroll_to(y=max(0, line - self.size.height // 3))
         self.refresh()
 
     def action_fold(self) -> None:
@@ -398,6 +382,6 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         """Scroll immediately, without changing `following`, which only the user's scrolling does."""
         self._moving = True
         try:
-            self.scroll_to(y=line, animate=False, force=True, immediate=True)
+            self.scroll_to(y=line, force=True, immediate=True)
         finally:
             self._moving = False

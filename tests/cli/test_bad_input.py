@@ -45,7 +45,7 @@ CASES: list[tuple[str, list[str], int, str]] = [
     ),
     ("bad duration", ["Go", "--idle-timeout", "soon", "--change", CHANGE], 2, "not a duration"),
     ("empty promise", ["Go", "--completion-promise", "", "--change", CHANGE], 2, "cannot be empty"),
-    ("unknown harness", ["Go", "--harness", "opencod", "--change", CHANGE], 2, "did you mean 'opencode'?"),
+    ("unknown harness", ["Go", "--harness", "opencod", "--change", CHANGE], 2, "did you mean: opencode?"),
     ("command without argv", ["Go", "--harness", "command", "--change", CHANGE], 2, "has no program to run"),
     ("harness not installed", ["Go", "--harness", "claude", "--change", CHANGE], 2, "npm install -g"),
     ("wrong module", ["Go", "--module", "9", "--change", CHANGE], 2, "is not in module '9'"),

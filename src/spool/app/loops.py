@@ -12,7 +12,7 @@ from spool.domain.change import matching as changes_matching
 from spool.domain.loop import DIED, Door, LoopSummary, pick_latest, settled, state_path, summarized
 from spool.domain.plan_file.names import is_plan_name, plan_id
 from spool.domain.state import IterationRecord
-from spool.domain.text import one_line
+from spool.domain.text import did_you_mean, one_line
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.runner.identity import is_alive
 from spool.host.state.registry import this_machine
@@ -111,15 +111,13 @@ def _as_plan(name: str, reach: Reach, loop: LoopSummary) -> str:
 
 def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:
     """Return the error for a name without a loop within reach; it lists the running ones elsewhere."""
-    from difflib import get_close_matches
-
     listed = list(runs)
     others = [loop for loop in matching(name, listed, every(reach)) if loop.running]
     what = f"no loop on '{one_line(name, 60)}' in {reach.project or reach.here}"
     if others:
         return UsageError(f"{what}; other projects have: {_listed(others)}", hint=Hint.OTHER_PROJECT)
-    near = get_close_matches(name, {loop.change for loop in listed if reach.holds(loop)}, n=1)
-    return UsageError(what, hint=f"did you mean: {near[0]}?" if near else Hint.LIST_LOOPS)
+    near = did_you_mean(name, {loop.change for loop in listed if reach.holds(loop)})
+    return UsageError(what, hint=near or Hint.LIST_LOOPS)
 
 
 def every(reach: Reach) -> Reach:

@@ -12,6 +12,7 @@ from spool.domain.change import is_id, matching
 from spool.domain.gates.boxes import Ledger, honest
 from spool.domain.plan_file.names import is_plan_name, plan_id, plan_path
 from spool.domain.story import StoryList, parse_stories
+from spool.domain.text import nearest
 from spool.errors import ChangeError, Hint, UsageError
 from spool.host.git.pointers import top_of
 from spool.host.state.files import replace_file
@@ -34,11 +35,9 @@ def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
 
 def _nearest(query: str, here: Path) -> str:
     """Return a question with the Markdown file whose name is closest to that of a missing one; empty if none is."""
-    from difflib import get_close_matches  # only for a mistake
-
     beside = [one.name for one in (here / query).parent.glob("*") if is_plan_name(one.name)]
-    near = get_close_matches(Path(query).name, beside, n=1)
-    return f"did you mean: {Path(query).with_name(near[0])}?" if near else ""
+    near = nearest(Path(query).name, beside)
+    return f"did you mean: {Path(query).with_name(near)}?" if near else ""
 
 
 def project_root(here: Path) -> Path:

@@ -9,7 +9,7 @@ import click
 from spool import __version__
 from spool.cli.edge import debug_option
 from spool.cli.options import EXIT_CODES
-from spool.domain.text import one_line
+from spool.domain.text import did_you_mean, one_line
 from spool.errors import UsageError
 
 _COMMANDS = {
@@ -69,14 +69,13 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; suggest the one that a mistyped name is closest to, and `run` for a plan file."""
         if args and args[0] not in self._table and not args[0].startswith("-"):
-            from difflib import get_close_matches  # only for a mistake
             from shlex import quote
 
             from spool.domain.plan_file.names import is_plan_name
 
-            near = get_close_matches(args[0], self._table, n=1)
+            near = did_you_mean(args[0], self._table)
             if near or is_plan_name(args[0]):
-                hint = f"did you mean: {near[0]}?" if near else f"to run a plan: spool run {quote(args[0])}"
+                hint = near or f"to run a plan: spool run {quote(args[0])}"
                 raise UsageError(f"no such command: '{one_line(args[0], 40)}'", hint=hint)
         return super().resolve_command(ctx, args)
 

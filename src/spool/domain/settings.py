@@ -1,7 +1,6 @@
 """The settings, their checks, and the origin of each value."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from enum import Enum
 from math import inf
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -14,7 +13,7 @@ from spool.domain.gates.configured import joined, read_gates
 from spool.domain.gates.values import GateSpec
 from spool.domain.prices import Price
 from spool.domain.sizes import size
-from spool.domain.text import one_line
+from spool.domain.text import did_you_mean, one_line
 from spool.errors import Hint, UsageError
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -243,8 +242,7 @@ def _whole(raw: object) -> int:
 
 def _checked(name: str, raw: object, layer: Layer) -> object:
     if name not in _TYPES:
-        near = get_close_matches(name, _TYPES, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(NAMES)}"
+        hint = did_you_mean(name, _TYPES) or f"known: {', '.join(NAMES)}"
         raise UsageError(f"unknown setting '{one_line(name, 60)}' in {layer.origin}", hint=hint)
     if layer.of_repository and GUARDS.get(name) is Guard.OWN:
         raise UsageError(f"{layer.origin} cannot set {name}: it holds for all your loops", hint=Hint.OWN_SETTINGS)

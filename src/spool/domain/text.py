@@ -1,7 +1,7 @@
 """Cleans agent output of everything that could act on a terminal, before it is shown, quoted or searched."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # CSI; the strings OSC, DCS, SOS, PM and APC; two-byte escapes. An unterminated string extends to the end of its line.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\|(?=\n)|\Z)|[ -/]*[0-~])")
@@ -116,3 +116,16 @@ def quoted(text: str) -> str:
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """Format a count with its noun: `1 file`, `2 files`."""
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is closest to an unknown one; empty if none is close."""
+    from difflib import get_close_matches  # only for a mistake
+
+    return next(iter(get_close_matches(name, known, n=1)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the nearest known name; empty if none is close."""
+    near = nearest(name, known)
+    return f"did you mean: {near}?" if near else ""

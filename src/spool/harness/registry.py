@@ -1,14 +1,13 @@
 """Finds a harness by name: built in, from the settings, or from another package's entry point."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from spool.decoders import converted
-from spool.domain.text import one_line
+from spool.domain.text import did_you_mean, one_line
 from spool.engine.ports import Harness
 from spool.errors import UsageError
 
@@ -52,11 +51,10 @@ def _from_entry_point(name: str, tables: Tables) -> Harness:
         if found.name == name:
             return cast(Harness, found.load()())
     known = names(tables)
-    near = get_close_matches(name, known, n=1)
     own = (
         'one of your own is a table of the settings: [harnesses.my-agent] argv = ["my-agent"]; the prompt is its input'
     )
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}; {own}"
+    hint = did_you_mean(name, known) or f"known: {', '.join(known)}; {own}"
     raise UsageError(f"unknown harness '{one_line(name, 60)}'", hint=hint)
 
 

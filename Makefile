@@ -3,13 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 RUNTIME := .venv/.runtime
+DOCS := .venv-docs/.ready
 RUNNERS := $(or $(SPOOL_RUNNERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-runners)
 LOOPS := $(or $(SPOOL_LOOPS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-loops)
 AXE := $(or $(SPOOL_AXE_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-axe)
 INSTALLERS := $(or $(SPOOL_INSTALLERS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-installers)
 AGENTS := $(or $(SPOOL_AGENTS_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spool-agents)
 
-.PHONY: demo test liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
+# Without these files each worker of pytest compiles every test again: 8 s of processor time.
+unexport PYTHONDONTWRITEBYTECODE
+# Two workers per processor: half of a test's time is waiting.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
+EVERY := -m "long or not long"
+
+.PHONY: demo test root-test long marked liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
   moving-picture web-pictures settings-page docs bench bench-quick bench-gates loops dist sdist-check lock clean
 
 # Only what Spool needs to run; the tools of its tests are not installed.
@@ -17,39 +25,50 @@ demo: $(RUNTIME)
 	$(BIN)/spool demo
 
 test: check
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(PYTEST)
+
+# What `make test` leaves out, and the long profiles; hours. docs/reliability.md has the counts.
+long: marked faults soak liars fleet-soak
+
+marked: $(READY)
+	$(PYTEST) -m long --ignore tests/liars
+
+# The tests that need root, which everybody else skips.
+root-test: $(READY)
+	$(PYTEST) -m "root and not long"
 
 # The part of the suite for every save: unit tests and the scenarios of the specifications.
 fast: $(READY)
-	$(BIN)/pytest -n auto -q tests/unit tests/seeds
+	$(PYTEST) -q tests/unit tests/seeds
 
 # The long profiles of the fault tests; SPOOL_SEED draws other trials. docs/reliability.md has the last results.
 FAULTS := tests/faults tests/integration/checkpoints/test_random_trees.py tests/integration/checkpoints/test_killed.py
 faults: $(READY)
-	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest -n auto --dist loadgroup --durations 15 $(FAULTS) \
+	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(PYTEST) $(EVERY) --durations 15 $(FAULTS) \
 	  --deselect tests/faults/test_soak.py
 
 soak: $(READY)
-	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest --durations 5 tests/faults/test_soak.py
+	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(BIN)/pytest $(EVERY) --durations 5 tests/faults/test_soak.py
 
 # 200 changes on three hosts, one of which dies every 20 seconds; docs/fleet.md has the last results.
 fleet-soak: $(READY)
 	$(BIN)/python -m tests.fleet.soak $(or $(SPOOL_FLEET_CHANGES),200)
 
-# All claims of tests/liars on all doors; the suite plays a fifth of them.
+# All claims of tests/liars on all doors.
 liars: $(READY)
-	SPOOL_LIARS=all $(BIN)/pytest -n auto -q tests/liars
+	$(PYTEST) $(EVERY) -q tests/liars
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(MAKE) --no-print-directory docs
 
-# The site, in site/. Strict: a page that is not in the navigation or a link that leads nowhere is an error.
-docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+# The site, in site/. Strict: a page that is not in the navigation or a link that leads nowhere is an error, and so is
+# anything that a page loads from elsewhere.
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	.venv-docs/bin/python docs/loads_nothing.py site
 
 # Install the real agents for tests/harnesses, which are skipped without them.
 agents:
@@ -105,19 +124,30 @@ loops:
 bench-gates: $(READY) loops
 	$(BIN)/python -m bench.gates --write
 
-# requirements/dev.txt pins the test dependencies; `make lock` updates it.
+# requirements/*.txt pin every package with its hashes; `make lock` updates them. Spool itself has no hash, so it is
+# installed by a second command, and built with the hatchling that was just installed.
+ENOUGH := "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
+PIP := -m pip install --quiet --disable-pip-version-check
+
 $(READY): pyproject.toml requirements/dev.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(ENOUGH)
+	"$(PYTHON)" -m venv .venv
+	$(BIN)/python $(PIP) --require-hashes -r requirements/dev.txt
+	$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $(READY)
 
-$(RUNTIME): pyproject.toml requirements/dev.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spool needs Python 3.11 or newer")'
-	test -e $(READY) || $(PYTHON) -m venv .venv
-	test -e $(READY) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e .
+$(RUNTIME): pyproject.toml requirements/run.txt
+	$(ENOUGH)
+	test -e $(READY) || "$(PYTHON)" -m venv .venv
+	test -e $(READY) || $(BIN)/python $(PIP) --require-hashes -r requirements/run.txt
+	test -e $(READY) || $(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $(RUNTIME)
+
+$(DOCS): requirements/docs.txt
+	$(ENOUGH)
+	"$(PYTHON)" -m venv .venv-docs
+	.venv-docs/bin/python $(PIP) --require-hashes -r requirements/docs.txt
+	touch $(DOCS)
 
 # The wheel and the sdist, in dist/.
 dist: $(READY)
@@ -130,12 +160,16 @@ sdist-check: dist
 	tar -xzf dist/spool_loop-*.tar.gz -C build/sdist --strip-components 1
 	$(MAKE) -C build/sdist fast
 
+# uv resolves for the oldest Python that pyproject.toml promises, whichever one runs it.
+COMPILE := .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11.0 --fork-strategy fewest \
+  --generate-hashes --custom-compile-command "make lock"
 lock:
-	$(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	  --extra dev --output-file requirements/dev.txt pyproject.toml
+	"$(PYTHON)" -m venv .venv-lock
+	.venv-lock/bin/python $(PIP) uv
+	$(COMPILE) --extra dev --output-file requirements/dev.txt pyproject.toml
+	echo hatchling | $(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt pyproject.toml -
+	$(COMPILE) --output-file requirements/docs.txt requirements/docs.in
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv .venv-lock site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs .venv-lock site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,15 +8,15 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from spool.app.fleet.carried_state import CarriedState, first_files
-from spool.app.runner import new_run_id
-from spool.domain.fleet import Mark, ref_of
-from spool.domain.loop import Door
-from spool.domain.settings import Settings
-from spool.domain.spec import LoopSpec
-from spool.host.git.fleet.layout import lay_out
-from spool.host.git.fleet.store import Snapshot, Store, commit_head, make_bare, state_commit
-from spool.host.git.fleet.trees import TreeCommits, take_trees
+from spool.app.starting.construction import new_run_id
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopKind
+from spool.fleet.snapshots.carried_state import CarriedState, first_files
+from spool.fleet.snapshots.layout import lay_out
+from spool.fleet.snapshots.snapshot_store import SnapshotStore, StoredSnapshot, commit_head, make_bare, state_commit
+from spool.fleet.snapshots.tree_commits import TreeCommits, take_trees
+from spool.fleet.values import SnapshotMark, ref_of
 from spool.host.git.repository import Repository
 from spool.host.git.working_tree import GitWorktree
 from spool.host.git.workspaces.clones import clone_repository
@@ -34,12 +34,14 @@ async def measure(files: int) -> None:
     with tempfile.TemporaryDirectory(prefix="spool-bench-") as name:
         base = Path(name)
         head = _project(base / "project", files)
-        remote, store = base / "snapshots.git", Store(base / "store.git", str(base / "snapshots.git"))
+        remote, store = base / "snapshots.git", SnapshotStore(base / "store.git", str(base / "snapshots.git"))
         await make_bare(remote, "sha1")
         await store.prepare("sha1")
         git("push", "--quiet", str(store.path), f"{head}:refs/heads/main", cwd=base / "project")
-        spec = LoopSpec(run_id=new_run_id(), door=Door.RUN, change="bench", root=str(base / "r"), settings=Settings())
-        mark = Mark(change="bench", remote="", base=head, workspace="bench")
+        spec = LoopSpec(
+            run_id=new_run_id(), door=LoopKind.RUN, change="bench", root=str(base / "r"), settings=Settings()
+        )
+        mark = SnapshotMark(change="bench", remote="", base=head, workspace="bench")
         pieces = first_files(spec, algorithm="sha1")
         tree = commit_head("refs/spool/made/t", b'{"head":"%b"}' % head.encode(), parent=head, number=1) + b"\n"
         (commit,) = await store.imported([tree, state_commit(mark, pieces, parent=":1", number=2)])
@@ -62,7 +64,7 @@ def _project(root: Path, files: int) -> str:
     return git("rev-parse", "HEAD", cwd=root)
 
 
-async def _gates(repository: Repository, store: Store, snapshot: Snapshot, spec: LoopSpec) -> None:
+async def _gates(repository: Repository, store: SnapshotStore, snapshot: StoredSnapshot, spec: LoopSpec) -> None:
     worktree = GitWorktree(repository, timeout_s=300)
     commits = TreeCommits(repository, worktree.recorder, timeout_s=300)
     carried = CarriedState(spec, exactly(spec), algorithm="sha1", logs=False)

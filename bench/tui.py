@@ -14,18 +14,18 @@ from typing import NamedTuple
 from textual import events
 
 from bench.frame import Row, middle
-from spool.app.client import Client
-from spool.domain.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
-from spool.domain.loop import Door, LoopSummary, PlanState, StoryState
-from spool.domain.settings import Settings
-from spool.domain.stream import Message, ToolResult, ToolUse
-from spool.domain.verdict import Limits
+from spool.app.loops.client import Client
+from spool.domain.agent.stream import Message, ToolResult, ToolUse
+from spool.domain.loop.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.summary import LoopKind, LoopSummary, PlanState, StoryState
+from spool.domain.loop.verdict import Limits
 from spool.host.clock import SystemClock
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
 
@@ -94,7 +94,7 @@ def _prepare(root: Path) -> tuple[LoopSummary, JournalWriter]:
     now = datetime.now(UTC)
     loop = LoopSummary(
         run_id="bench-1",
-        door=Door.RUN,
+        door=LoopKind.RUN,
         change=CHANGE,
         root=str(root),
         folder=str(state),

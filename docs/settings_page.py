@@ -11,15 +11,16 @@ import click
 
 from spool.cli.main import spool
 from spool.cli.wt.main import wt_loop
-from spool.domain.settings import DURATIONS, GUARDS, SIZES, Guard, Layer, Settings, merge
+from spool.domain.loop.settings import DURATIONS, GUARDS, SIZES, Layer, Settings, TrustLevel, merge
 
 PAGE = Path(__file__).parent / "settings.md"
 _HEAD = """\
 # Settings
 
-Spool reads `.spool/config.toml` of the repository, then your own `config.toml` (`~/.config/spool/config.toml` on
-Linux), then `SPOOL_*` variables, then flags; the last one wins. `spool config` shows each value and where it comes
-from. Times are seconds, or `"90s"`, `"15m"`, `"2h"`; sizes are bytes, or `"512M"`, `"4G"`; 0 turns a limit off.
+Spool reads `.spool/config.toml` of the repository (in a worktree, that of the main checkout, then its own), then your
+own `config.toml` (`~/.config/spool/config.toml` on Linux), then `SPOOL_*` variables, then flags; the last one wins.
+`spool config` shows each value and where it comes from. Times are seconds, or `"90s"`, `"15m"`, `"2h"`; sizes are
+bytes, or `"512M"`, `"4G"`; 0 turns a limit off.
 
 **Trust**: a repository's value counts only once you have [trusted](security.md#trust) it. **Yours**: a repository
 cannot set it at all. Anything else a repository may set.
@@ -135,14 +136,16 @@ def _entry(name: str, words: str, flags: list[str], default: object) -> str:
     if name not in ("prices", "harnesses", "gates"):
         facts.append(f"Variable: `SPOOL_{name.upper()}`.")
     if guard := GUARDS.get(name):
-        facts.append({Guard.TRUST: "**Trust.**", Guard.OWN: "**Yours.**"}[guard])
+        facts.append({TrustLevel.TRUST: "**Trust.**", TrustLevel.OWN: "**Yours.**"}[guard])
     merge([Layer("the example", tomllib.loads(EXAMPLES[name]))])  # raises if it is not valid
     return f"### {name}\n\n{words}\n\n{' '.join(facts)}\n\n```toml\n{EXAMPLES[name]}\n```\n"
 
 
 def _shown(name: str, default: object) -> str:
     if name == "stall_iterations":
-        return "3 for `wt-loop`, no limit for `ralph`"
+        return "3 for `wt-loop`, 5 for `ralph`, no limit for `ralph` with `max_iterations`"
+    if name == "max_iterations":
+        return "50 for `ralph`, 10 for `wt-loop`"
     if default in (None, "", (), {}):
         return "none"
     if name in DURATIONS:

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from spool.app.reporting import Report
-from spool.domain.events import Event
-from spool.domain.loop import SCHEMA, LoopSummary
-from spool.domain.loop_file import LoopFile
-from spool.domain.state import IterationRecord, LoopState
+from spool.app.reporting.loop_reports import LoopReports
+from spool.domain.loop.events import Event
+from spool.domain.loop.loop_file import LoopFile
+from spool.domain.loop.state import IterationRecord, LoopState
+from spool.domain.loop.summary import SCHEMA, LoopSummary
 from spool.views.loop_status import StatusJson
 
 FOLDER = Path(__file__).parent
@@ -21,7 +21,7 @@ TYPES: dict[str, Any] = {
     "status": StatusJson,
     "loops": list[LoopSummary],
     "loop-state": LoopFile,
-    "report": Report,
+    "report": LoopReports,
 }
 
 

@@ -9,33 +9,47 @@
 A loop is a process of its own, as with `spool run --detach`: `spool ps`, `attach`, `logs` and `stop` find it.
 """
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from spool.app.control import stop_all
-from spool.app.launch import Launched, in_background
-from spool.app.loops import is_running
-from spool.app.plan_files import plan_meant, prepare_plan
-from spool.app.runner import new_run_id
-from spool.app.settings import resolve_settings
-from spool.app.trust import require_trust
-from spool.app.watching import events_of, exit_code_of
-from spool.app.workspace_start import place
-from spool.domain import events, stream
-from spool.domain.events import Event
-from spool.domain.loop import Door, LoopSummary
-from spool.domain.settings import Settings
-from spool.domain.spec import LoopSpec
-from spool.domain.verdict import ExitCode, Status
-from spool.domain.workspace import Kind
+from spool.app.changes.plan_files import plan_meant, prepare_plan
+from spool.app.loops.control import stop_all
+from spool.app.loops.following import events_of, exit_code_of
+from spool.app.loops.loop_list import is_running
+from spool.app.machine.trusted_settings import require_trust
+from spool.app.starting.construction import new_spec
+from spool.app.starting.effective_settings import resolve_settings
+from spool.app.starting.launch import Launched, in_background
+from spool.app.starting.workspace_start import place
+from spool.domain.agent import stream
+from spool.domain.change.plan_file.ids import plan_path
+from spool.domain.change.workspaces import Kind
+from spool.domain.loop import events
+from spool.domain.loop.events import Event
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopKind, LoopSummary
+from spool.domain.loop.verdict import ExitCode, Status
 from spool.errors import SpoolError
 from spool.sources.project import Project, find_project
 
 __all__ = [
-    "Door", "Event", "ExitCode", "Loop", "LoopSpec", "LoopSummary", "Settings", "SpoolError", "Status", "events",
-    "loop_spec", "start", "stream",
+    "Event",
+    "ExitCode",
+    "Loop",
+    "LoopKind",
+    "LoopSpec",
+    "LoopSummary",
+    "Settings",
+    "SpoolError",
+    "Status",
+    "events",
+    "loop_spec",
+    "start",
+    "stream",
 ]  # fmt: skip
 
 
@@ -50,14 +64,14 @@ def loop_spec(
     here = Path(directory).resolve()
     project, change_id = plan_meant(change, here) or _change(change, here)
     prepare_plan(project, change_id, tick=False)
-    return LoopSpec(
-        run_id=new_run_id(),
-        door=Door.RALPH if prompt else Door.RUN,
-        change=change_id,
-        root=str(project.root),
-        settings=require_trust(project.root, resolve_settings(project.root, settings)).settings,
+    return new_spec(
+        LoopKind.RALPH if prompt else LoopKind.RUN,
+        project.root,
+        change_id,
+        require_trust(project.root, resolve_settings(project.root, settings)).settings,
         task=prompt,
         fresh=fresh,
+        again=_again(plan_path(change_id) or change_id, prompt, settings),
     )
 
 
@@ -85,7 +99,7 @@ class Loop:
 
     @property
     def summary(self) -> LoopSummary:
-        """Where the loop stands now."""
+        """The loop's current state."""
         return self._launched.summary() or self._started
 
     @property
@@ -114,6 +128,14 @@ class Loop:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.running:
             self.stop()
+
+
+def _again(change: str, prompt: str, settings: dict[str, Any]) -> str:
+    """Return the command that continues a loop, with the given settings as variables, where they can be such."""
+    given = [
+        f"SPOOL_{name.upper()}={value}" for name, value in settings.items() if isinstance(value, str | int | float)
+    ]
+    return shlex.join([*given, "spool", *(["ralph", prompt, "--change", change] if prompt else ["run", change])])
 
 
 def _change(query: str, here: Path) -> tuple[Project, str]:

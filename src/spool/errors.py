@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Hint(StrEnum):
-    """What a person can do, where only the front door knows how it is typed."""
+    """A remedy for a person, which only the front door can word."""
 
     ALLOW_ALL = "allow_all"
     COMMAND_TIMEOUT = "command_timeout"
@@ -26,12 +26,13 @@ class Hint(StrEnum):
     GATES = "gates"
     OPEN_BOX = "open_box"
     SANDBOX = "sandbox"
-    SAME_FENCE = "same_fence"
+    SAME_SANDBOX = "same_sandbox"
     ADD_GATE = "add_gate"
     ALLOW_EMPTY = "allow_empty"
     NAME_CHANGE = "name_change"
     NO_CHANGES = "no_changes"
     TRUST = "trust"
+    UNDO = "undo"
     TICK = "tick"
     CLONES = "clones"
     CLAUDE_AS_ROOT = "claude_as_root"
@@ -112,7 +113,7 @@ class StateError(SpoolError):
 
 
 class RemovedTree(StateError):
-    """The directory in which a loop works was removed; it is never made anew."""
+    """The directory in which a loop works was removed; it is not recreated."""
 
 
 class UnreadableState(StateError):
@@ -122,10 +123,11 @@ class UnreadableState(StateError):
 class LockedError(SpoolError):
     """Another loop is already running on this change or in this working tree."""
 
-    def __init__(self, message: str, *, hint: str = "", door: str = "", change: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", door: str = "", change: str = "", run_id: str = "") -> None:
         super().__init__(message, hint=hint)
         self.door = door
         self.change = change
+        self.run_id = run_id
 
 
 class FencedOff(SpoolError):

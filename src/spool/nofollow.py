@@ -1,7 +1,8 @@
-"""Opens files and folders without following links, in any part of the path.
+"""Opens files and folders without waiting, by type, and without following links in any part of the path.
 
-A repository, or an agent in it, can put a link where Spool reads or writes. The roots that Spool starts from (the
-current directory, git's own answers, the user's directories) are resolved once, so below `/` no part may be a link.
+A repository, or an agent in it, can put a link, a pipe or a huge file where Spool reads or writes. The roots that Spool
+starts from (the current directory, git's own answers, the user's directories) are resolved once, so below `/` no part
+may be a link. `tests/unit/test_opening.py` refuses other ways to open files.
 """
 
 import errno
@@ -13,6 +14,11 @@ from pathlib import Path
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+LARGEST = 64 << 20
+"""The size of a file that Spool wrote, or that people write, is below this."""
+WHOLE = 4 << 30
+"""For files of any kind in the user's tree, and git's index: what memory holds."""
+_PIECE = 1 << 16
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """O_PATH needs permission to pass through a folder, not to read it."""
 _NO_LINKS = getattr(os, "O_NOFOLLOW_ANY", 0)
@@ -20,7 +26,14 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW_ANY", 0)
 
 
 class Unreadable(OSError):
-    """What stands at a path is not what Spool reads: a pipe, a folder or a huge file."""
+    """A path holds what Spool does not read: a pipe, a folder or a huge file."""
+
+
+class IsFolder(Unreadable, IsADirectoryError):
+    """A folder is where Spool reads a file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EISDIR, f"{path}: {os.strerror(errno.EISDIR)}")
 
 
 class Linked(Unreadable):
@@ -31,16 +44,46 @@ class Linked(Unreadable):
 
 
 def open_file(path: Path, flags: int, mode: int = FILE_MODE) -> int:
-    """Open a file and return its descriptor; raise Linked if a part of its path is a link."""
+    """Open a regular file and return its descriptor, with O_DIRECTORY a folder; never wait.
+
+    Raise Linked if a part of its path is a link, and Unreadable if something else stands there.
+    """
     whole = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links
+    with _naming_kind(whole):
+        return _of_type(_opened(whole, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode), flags, whole)
+
+
+def _opened(whole: str, flags: int, mode: int) -> int:
     if _NO_LINKS:
         try:
-            return os.open(whole, flags | os.O_CLOEXEC | _NO_LINKS, mode)
+            return os.open(whole, flags | _NO_LINKS, mode)
         except OSError as error:
             raise (Linked(whole) if error.errno == errno.ELOOP else error) from None
     folder, name = os.path.split(whole)
     with _walked(folder) as inside:
-        return _named(inside, name or ".", flags | os.O_CLOEXEC | os.O_NOFOLLOW, mode, whole)
+        return _named(inside, name or ".", flags | os.O_NOFOLLOW, mode, whole)
+
+
+def _of_type(descriptor: int, flags: int, path: str) -> int:
+    """Return the descriptor of a regular file, /dev/null or a folder that was asked for; close any other and raise."""
+    kind = os.fstat(descriptor).st_mode
+    if flags & os.O_DIRECTORY or stat.S_ISREG(kind) or path == os.devnull:
+        return descriptor
+    os.close(descriptor)
+    raise IsFolder(path) if stat.S_ISDIR(kind) else Unreadable(errno.EINVAL, f"{path} is not a file")
+
+
+@contextmanager
+def _naming_kind(path: str) -> Iterator[None]:
+    """Raise Unreadable where opening fails by type: a socket, a pipe without a reader, a folder to write to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
+            raise Unreadable(error.errno, f"{path} is not a file") from None
+        if error.errno == errno.EISDIR and not isinstance(error, Unreadable):
+            raise IsFolder(path) from None
+        raise
 
 
 @contextmanager
@@ -68,19 +111,42 @@ def make_folder(path: Path) -> None:
         pass
 
 
-def read_file(path: Path, *, most_bytes: int = -1) -> bytes:
+def read_file(path: Path, *, most_bytes: int = LARGEST) -> bytes:
     """Return the content of a regular file; raise if it is anything else, or too large."""
-    descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO would block for ever
+    return _content(open_file(path, os.O_RDONLY), path, most_bytes)
+
+
+def read_linked(path: Path, *, most_bytes: int = LARGEST) -> bytes:
+    """Return the content of a regular file as `read_file` does, but follow links: for what a person or git places."""
+    return _content(_open_linked(path), path, most_bytes)
+
+
+def read_head(path: Path, most_bytes: int) -> bytes:
+    """Return the first bytes of a regular file; follow links."""
+    descriptor = _open_linked(path)
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise Unreadable(errno.EINVAL, f"{path} is not a file")
-        if 0 <= most_bytes < found.st_size:
-            raise Unreadable(errno.EFBIG, f"{path} is larger than {most_bytes >> 20} MiB")
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
+        return os.read(descriptor, most_bytes)
     finally:
         os.close(descriptor)
+
+
+def _open_linked(path: Path) -> int:
+    with _naming_kind(str(path)):
+        return _of_type(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), os.O_RDONLY, str(path))
+
+
+def _content(descriptor: int, path: Path, most_bytes: int) -> bytes:
+    """Read a file to its end and close it. One that grows faster than it is read ends at the limit, too."""
+    try:
+        size = os.fstat(descriptor).st_size
+        data = b"" if size > most_bytes else os.read(descriptor, size + 1)
+        while size <= most_bytes and len(data) <= most_bytes and (more := os.read(descriptor, _PIECE + len(data))):
+            data += more
+    finally:
+        os.close(descriptor)
+    if max(size, len(data)) > most_bytes:
+        raise Unreadable(errno.EFBIG, f"{path} is larger than {most_bytes >> 20} MiB")
+    return data
 
 
 def folder_names(path: Path) -> list[str]:

@@ -92,6 +92,7 @@ def test_a_promise_with_the_last_token_is_kept(scratch: Scratch) -> None:
     assert scratch.ralph(*SCRIPTED, "--max-cost", "0.1").returncode == 0
 
 
+@pytest.mark.long
 def test_the_time_of_a_run_includes_its_waits_and_starts_over(scratch: Scratch) -> None:
     scratch.script([{"error": "slow down", "error_kind": "rate_limit", "retry_after_s": 3600}, {"exit": 1}], [COMPLETE])
     stuck = scratch.ralph(*SCRIPTED, "--max-duration", "20s")  # time for an agent to start
@@ -203,7 +204,7 @@ def test_back_and_forth_is_no_progress(scratch: Scratch, committed: bool) -> Non
     assert [record["progress"] for record in scratch.history()] == [True, True, False, False]
     asked = ["## Take another approach" in scratch.prompt(number) for number in (1, 2, 3, 4)]
     assert asked == [False, False, False, True]
-    assert "Add a note with --add-context, then run it again:" in stuck.stderr
+    assert "Add a note with --add-context or choose another --model, then run it again:" in stuck.stderr
 
 
 def test_a_wait_for_a_rate_limit_is_no_lack_of_progress(scratch: Scratch) -> None:
@@ -215,10 +216,53 @@ def test_a_wait_for_a_rate_limit_is_no_lack_of_progress(scratch: Scratch) -> Non
     ]  # fmt: skip
 
 
-def test_ralph_measures_no_progress_unless_asked(scratch: Scratch) -> None:
-    scratch.script([{"say": "Hm"}])
-    assert scratch.ralph(*SCRIPTED, "--max-iterations", "5").returncode == 3
-    assert {record["progress"] for record in scratch.history()} == {None}
+@pytest.mark.parametrize(
+    ("flags", "code", "iterations"),
+    [
+        ((), 4, 5),
+        (("--no-max-iterations",), 4, 5),
+        (("--min-iterations", "7"), 4, 7),
+        (("--max-iterations", "6"), 3, 6),
+        (("--stall", "0", "--max-duration", "2s"), 4, None),
+    ],
+    ids=["by default", "without a limit", "never before the minimum", "the letter of a limit", "the letter"],
+)
+def test_ralph_without_progress_ends_after_five_iterations(
+    scratch: Scratch, flags: tuple[str, ...], code: int, iterations: int | None
+) -> None:
+    scratch.script(*([[{"say": "Hm"}]] * 5), [{"say": "Hm"}, {"sleep": 0.2}])
+    done = scratch.ralph(*SCRIPTED, *flags)
+    assert (done.returncode, len(scratch.history())) == (code, iterations or len(scratch.history()))
+    assert len(scratch.history()) >= 5
+    assert ("no progress in" in done.stdout) == (code == 4 and iterations is not None)
+
+
+def test_the_hint_after_five_refused_claims_says_what_to_try_and_not_allow_empty(scratch: Scratch) -> None:
+    scratch.script([{"say": "<promise>COMPLETE</promise>"}])
+    done = scratch.ralph(*SCRIPTED, "--verify", "true")
+    assert (done.returncode, len(scratch.history())) == (4, 5)
+    assert "no progress in 5 iterations in a row; the last claim was refused: changes: no files changed" in done.stdout
+    assert "Add a note with --add-context or choose another --model, then run it again:" in done.stderr
+    assert "--allow-empty" not in done.stderr
+    limited = scratch.ralph(*SCRIPTED, "--verify", "true", "--max-iterations", "1", "--fresh")
+    assert "Next: say what is missing with --add-context, then: " in limited.stderr
+
+
+def test_failed_iterations_have_a_limit_of_their_own_and_are_no_lack_of_progress(scratch: Scratch) -> None:
+    scratch.script([{"exit": 7}])
+    done = scratch.ralph(*SCRIPTED)
+    assert (done.returncode, len(scratch.history())) == (4, 10)
+    assert "10 failed iterations in a row" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "word", "code"),
+    [(("--stall", "1"), "stuck", 4), (("--max-iterations", "1"), "unfinished", 3), (("--fail-fast",), "failed", 1)],
+)
+def test_stuck_and_the_exit_code_agree(scratch: Scratch, flags: tuple[str, ...], word: str, code: int) -> None:
+    scratch.script([{"exit": 7}] if word == "failed" else [{"say": "Hm"}])
+    done = scratch.ralph(*SCRIPTED, *flags)
+    assert (done.returncode, done.stdout.splitlines()[-1].startswith(f"--- {word}: ")) == (code, True), done.stdout
 
 
 def test_the_receipt_of_a_run_is_the_same_everywhere(scratch: Scratch) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.support import CHANGE, Scratch
-from tests.tui.terminal import terminal
+from tests.support.terminal import terminal
 
 
 def openspec(scratch: Scratch, source: str) -> Path:
@@ -25,6 +25,18 @@ def test_list_has_changes_with_their_tasks_and_loops(scratch: Scratch) -> None:
     assert CHANGE in done.stdout and "1/2" in done.stdout and "done" in done.stdout and "ralph loop" in done.stdout
     [row] = json.loads(scratch.spool("list", "--json").stdout)["changes"]
     assert (row["id"], row["done"], row["loop"]["status"]) == (CHANGE, 1, "done")
+
+
+def test_the_same_id_in_both_sources_is_said(scratch: Scratch) -> None:
+    other = scratch.root / "openspec" / "changes" / CHANGE
+    other.mkdir(parents=True)
+    (other / "proposal.md").write_text("# Another\n")
+    said = f"openspec/changes/{CHANGE} is not read: .spool/changes/{CHANGE} has the same id"
+    listed = scratch.spool("list")
+    assert (listed.returncode, listed.stderr) == (0, f"spool: {said}\n")
+    assert said in scratch.spool("validate", CHANGE).stdout
+    scratch.script([{"promise": "COMPLETE"}])
+    assert f"warning: {said}" in scratch.ralph("Go", "--harness", "scripted").stdout
 
 
 def test_list_fits_a_narrow_terminal(scratch: Scratch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import CHANGE, Scratch
-from tests.tui.terminal import terminal
+from tests.support.terminal import terminal
 
 
 @pytest.fixture

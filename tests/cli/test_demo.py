@@ -1,12 +1,13 @@
 """`spool demo`, and the first screen of `spool`."""
 
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support import CHANGE, Scratch
-from tests.tui.terminal import terminal
+from tests.support import CHANGE, Scratch, make_scratch
+from tests.support.terminal import terminal
 
 
 @pytest.fixture
@@ -15,11 +16,31 @@ def empty(scratch: Scratch) -> Scratch:
     return scratch
 
 
-def test_the_demo_is_refused_reverted_and_proved(scratch: Scratch) -> None:
-    folder = scratch.home / "scratch"
-    folder.mkdir()
-    done = scratch.spool("demo", cwd=scratch.home, env={"TMPDIR": str(folder)})
-    assert done.returncode == 0, done.stderr
+@dataclass(frozen=True)
+class Demo:
+    """A demo that was played to its end, and what was around it before."""
+
+    scratch: Scratch
+    done: subprocess.CompletedProcess[str]
+    status: str
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo, called in a project by a person whose settings would fail it; once for all, since it has pauses."""
+    scratch = make_scratch(tmp_path_factory.mktemp("demo"))
+    config = scratch.home / ".config/spool/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[[gates]]\nrun = "false"\n')
+    (scratch.home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /nowhere\n")
+    (scratch.home / "scratch").mkdir()
+    status = scratch.git("status", "--short", "--ignored")
+    return Demo(scratch, scratch.spool("demo", env={"TMPDIR": str(scratch.home / "scratch")}), status)
+
+
+@pytest.mark.xdist_group("demo")
+def test_the_demo_is_refused_reverted_and_proved(demo: Demo) -> None:
+    assert demo.done.returncode == 0, demo.done.stderr
     order = [
         "=== story 1 is complete, proved",
         "=== reverted to the checkpoint",
@@ -29,21 +50,26 @@ def test_the_demo_is_refused_reverted_and_proved(scratch: Scratch) -> None:
         "--- proved:",
         "Try next:",
     ]
-    places = [done.stdout.index(part) for part in order]
+    places = [demo.done.stdout.index(part) for part in order]
     assert places == sorted(places)
-    assert list(folder.iterdir()) == []
-    assert [path for path in (scratch.home / ".local").rglob("*") if path.is_file()] == []
+    assert list((demo.scratch.home / "scratch").iterdir()) == []
+    assert [path for path in (demo.scratch.home / ".local").rglob("*") if path.is_file()] == []
 
 
-def test_the_settings_of_the_person_do_not_count_in_the_demo(scratch: Scratch) -> None:
-    config = scratch.home / ".config/spool/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text('[[gates]]\nrun = "false"\n')
-    (scratch.home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /nowhere\n")
-    done = scratch.spool("demo", cwd=scratch.home)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.xdist_group("demo")
+def test_the_settings_of_the_person_do_not_count_in_the_demo(demo: Demo) -> None:
+    assert demo.done.returncode == 0, demo.done.stderr
 
 
+@pytest.mark.long
+def test_a_kept_demo_reports(scratch: Scratch) -> None:
+    done = scratch.spool("demo", "--keep", "kept", cwd=scratch.home)
+    assert "cd kept && spool report" in done.stdout, done.stderr
+    report = scratch.spool("report", cwd=scratch.home / "kept")
+    assert (report.returncode, "3 proved" in report.stdout) == (0, True), report.stdout
+
+
+@pytest.mark.long
 def test_a_kept_demo_can_be_looked_at_and_run_again(scratch: Scratch) -> None:
     done = scratch.spool("demo", "--keep", "kept", cwd=scratch.home)
     assert done.returncode == 0, done.stderr
@@ -58,6 +84,7 @@ def test_a_kept_demo_can_be_looked_at_and_run_again(scratch: Scratch) -> None:
     assert (refused.returncode, "is not empty" in refused.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_the_demo_on_the_screen(scratch: Scratch) -> None:
     with terminal(scratch, width=120, height=40) as shown:
         shown.spool("demo", "--tui")
@@ -86,7 +113,7 @@ def test_spool_in_an_empty_repository_prints_the_first_steps(empty: Scratch) -> 
 def test_spool_with_changes_prints_its_help_without_a_terminal(scratch: Scratch) -> None:
     done = scratch.spool()
     assert done.returncode == 2
-    assert "Commands:" in done.stderr
+    assert "Start:" in done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("tui",)])
@@ -114,6 +141,7 @@ def test_on_a_terminal_a_plan_can_be_picked(empty: Scratch) -> None:
         shown.keys("q")
 
 
+@pytest.mark.long
 def test_on_a_terminal_the_demo_can_be_picked(empty: Scratch) -> None:
     with terminal(empty, height=60, NO_COLOR="1") as shown:
         shown.spool()
@@ -141,11 +169,11 @@ def test_make_demo_installs_no_tools_of_the_tests() -> None:
     words = ["make", "--dry-run", "--always-make", "demo"]
     done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True)
     assert "-r requirements/dev.txt" not in done.stdout
-    assert "-c requirements/dev.txt -e ." in done.stdout
+    assert "-r requirements/run.txt" in done.stdout
 
 
-def test_the_demo_does_not_touch_where_it_is_called(scratch: Scratch) -> None:
-    before = scratch.git("status", "--short", "--ignored")
-    assert scratch.spool("demo").returncode == 0
-    assert scratch.git("status", "--short", "--ignored") == before
-    assert scratch.change.name == CHANGE
+@pytest.mark.xdist_group("demo")
+def test_the_demo_does_not_touch_where_it_is_called(demo: Demo) -> None:
+    assert demo.done.returncode == 0
+    assert demo.scratch.git("status", "--short", "--ignored") == demo.status
+    assert demo.scratch.change.name == CHANGE

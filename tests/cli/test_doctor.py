@@ -8,7 +8,7 @@ from typing import Any
 
 from spool.harness import registry
 from tests.support import CHANGE, Scratch, wait_for
-from tests.tui.terminal import terminal
+from tests.support.terminal import terminal
 
 
 def findings(scratch: Scratch, *words: str, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
@@ -61,7 +61,7 @@ def test_a_run_that_was_killed_leaves_locks_and_a_run_without_an_end(scratch: Sc
     found = findings(scratch)
     assert found["locks"] and all(one["mend"] for one in found["locks"])
     assert any("died in iteration 1" in one["what"] for one in found["runs"])
-    assert any(one["mend"] == "register their end" for one in found["runs"])
+    assert any(one["mend"] == "register the end of their runs" for one in found["runs"])
     before = sorted(path for path in scratch.root.rglob("*") if path.is_file())
     mended = findings(scratch, "--fix")
     assert all(one["mended"] for one in mended["locks"])

@@ -7,27 +7,15 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.faults.machine import runs, told
+from tests.cli.checked import DONE, GATE, greet, ralph, with_check
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
-from tests.worktrees import fleet_of
+from tests.support.machine import runs, told
+from tests.support.worktrees import fleet_of
 
-CHECK = """echo TAP version 13
-echo 1..2
-grep -q hello greet.txt && echo ok 1 - greets || echo not ok 1 - greets
-grep -q bye greet.txt && echo ok 2 - parts || echo not ok 2 - parts
-! grep -q wait greet.txt || { echo $$ > $HOME/checking; while [ ! -e $HOME/go ]; do sleep 0.05; done; }
-"""
-GATE = "sh check.sh"
-DONE = {"promise": "COMPLETE"}
 HEADING = "## Your last promise was refused"
-
-
-def greet(text: str) -> dict[str, Any]:
-    return {"write": "greet.txt", "text": text}
 
 
 @pytest.fixture
@@ -36,23 +24,11 @@ def checked(scratch: Scratch) -> Scratch:
     return with_check(scratch, "hello\nbye\n")
 
 
-def with_check(scratch: Scratch, text: str, check: str = CHECK) -> Scratch:
-    (scratch.root / "greet.txt").write_text(text)
-    (scratch.root / "check.sh").write_text(check)
-    scratch.git("add", "--all")
-    scratch.git("commit", "--quiet", "--message", "a check")
-    return scratch
-
-
 def gates(scratch: Scratch, *tables: str) -> None:
     """Add gates to the user's settings; call it after `script`."""
     config = scratch.home / ".config" / "spool" / "config.toml"
     with config.open("a") as file:
         file.writelines(f"\n[[gates]]\n{table}\n" for table in tables)
-
-
-def ralph(scratch: Scratch, *words: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-    return scratch.ralph("Go", "--harness", "scripted", *words, **kwargs)
 
 
 def started(scratch: Scratch, purpose: str) -> int:
@@ -113,7 +89,7 @@ def test_a_check_that_cannot_start_ends_the_run_before_an_agent(checked: Scratch
 
 
 @pytest.mark.parametrize(
-    "check", ["sh missing.sh", "python missing.py", "perl missing.pl", "cd .spool && sh ./missing.sh"]
+    "check", ["sh missing.sh", "python3 missing.py", "perl missing.pl", "cd .spool && sh ./missing.sh"]
 )
 def test_a_script_that_does_not_exist_is_an_error_before_the_first_agent(checked: Scratch, check: str) -> None:
     name = check.rpartition("/")[2].rpartition(" ")[2]
@@ -142,7 +118,9 @@ def test_done_on_the_agents_word_says_so_everywhere(scratch: Scratch) -> None:
     assert (done.returncode, said in done.stdout) == (0, True), done.stdout
     assert said in scratch.ralph("--status").stdout
     memory = json.loads(scratch.ralph("--status", "--json").stdout)["state"]["memory"]
-    assert memory == {"proof": "agent's word", "evidence": "2 of 2 boxes open, nothing changed, nothing checked"}
+    said_of_it = {"proof": "agent's word", "evidence": "2 of 2 boxes open, nothing changed, nothing checked"}
+    assert len(memory.pop("seen")) == 1
+    assert memory == {**said_of_it, "begun": True, "idle": 1}
     assert said in " ".join(scratch.spool("report", scratch.change.name).stdout.split())
 
 
@@ -409,7 +387,7 @@ def test_a_fresh_start_on_ticked_boxes_is_not_done_while_a_check_is_red(scratch:
     assert "done on the agent's word: no box was open, and the checks are green\n" in green.stdout
     off = scratch.run("--verify", "test -e made.txt", "--fresh", "--baseline", "off")
     assert "done on the agent's word: nothing checked; --verify CMD checks" in off.stdout
-    assert "or mend it by hand, then: spool run" in done.stderr
+    assert "or fix it by hand, then: spool run" in done.stderr
     (scratch.root / "made.txt").write_text("by hand\n")
     assert scratch.run("--verify", "test -e made.txt", "--fresh").returncode == 0
 
@@ -429,7 +407,7 @@ def test_work_that_an_earlier_story_did_is_accepted_with_the_flag_that_the_end_n
     checked.script([greet("hello\nbye\nboth\n"), {"tick": 1}, DONE], [{"tick": 1}, DONE])
     done = checked.run("--verify", GATE, "--max-retries", "0", timeout=PATIENCE_S)
     assert done.returncode == 1, done.stdout
-    assert "nothing outside the change's own files differs" in done.stdout
+    assert "no files changed except the plan" in done.stdout
     assert done.stderr.rstrip().endswith("--allow-empty")
     again = checked.run("--verify", GATE, "--allow-empty", timeout=PATIENCE_S)
     assert again.returncode == 0, again.stdout
@@ -447,7 +425,7 @@ def test_a_red_check_names_its_second_run_and_the_tree_that_it_runs_on(scratch: 
 def test_where_only_boxes_were_checked_no_test_is_claimed(scratch: Scratch) -> None:
     scratch.script([greet("more"), {"tick": 2}, DONE])
     rests_on = "no box of the story is open; no test was run"
-    assert f"unbroken: tasks: {rests_on}" in scratch.run("--gate", "tasks").stdout
+    assert f"done on the agent's word: tasks: {rests_on}" in scratch.run("--gate", "tasks").stdout
 
 
 def test_an_empty_check_is_refused_under_the_name_of_its_flag(checked: Scratch) -> None:

@@ -1,8 +1,6 @@
 """The help, completion and tables: names as they are typed, under their headings, within the terminal."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import takewhile
 
@@ -13,9 +11,10 @@ from spool.cli.main import spool
 from spool.cli.wt.main import wt_loop
 from tests.seeds.test_000_ralph_loop import on_a_terminal
 from tests.support import CHANGE, Scratch
-from tests.worktrees import fleet_of
+from tests.support.worktrees import fleet_of
 
 COMPLETE = {"promise": "COMPLETE"}
+HEADINGS = ("Start", "Watch", "Check and land", "Plans", "Set up")
 
 
 def help_of(scratch: Scratch, *words: str) -> str:
@@ -23,9 +22,7 @@ def help_of(scratch: Scratch, *words: str) -> str:
 
 
 def wt_help(scratch: Scratch, *words: str) -> str:
-    code = "from spool.__main__ import wt_loop; wt_loop()"
-    argv = [sys.executable, "-c", code, *words, "--help"]
-    return subprocess.run(argv, env=scratch.env, capture_output=True, text=True, check=True).stdout
+    return scratch.wt_loop(*words, "--help").stdout
 
 
 def section(text: str, heading: str) -> str:
@@ -49,7 +46,45 @@ def test_every_command_has_help(words: str, command: click.Command) -> None:
     shown = command.get_help(click.Context(command, info_name=words, terminal_width=80))
     assert shown.startswith(f"Usage: {words}")
     assert len(command.get_short_help_str()) > 10
-    assert "..." not in section(shown, "Commands")
+    assert all("..." not in section(shown, heading) for heading in ("Commands", *HEADINGS))
+
+
+def test_the_help_groups_its_commands_and_help_works_as_a_command(scratch: Scratch) -> None:
+    shown = help_of(scratch)
+    places = [shown.index(f"\n{heading}:\n") for heading in HEADINGS]
+    assert places == sorted(places)
+    listed = [
+        line.split()[0] for heading in HEADINGS for line in section(shown, heading).splitlines() if line[2] != " "
+    ]
+    assert sorted(listed) == sorted(spool.list_commands(click.Context(spool)))
+    assert "\nCommands:\n" not in shown
+    for words in ((), ("verify",), ("fleet", "submit")):
+        asked = scratch.spool("help", *words)
+        assert (asked.returncode, asked.stdout) == (0, help_of(scratch, *words))
+    assert scratch.wt_loop("help", "start").stdout == wt_help(scratch, "start")
+    assert scratch.spool("help", "nosuch").returncode == 2
+
+
+def test_agent_is_an_alias_of_harness_on_every_command() -> None:
+    every = [*commands(spool, "spool"), *commands(wt_loop, "wt-loop")]
+    options = {words: [name for one in command.params for name in one.opts] for words, command in every}
+    assert {words for words, names in options.items() if "--harness" in names} >= {
+        "spool ralph",
+        "spool run",
+        "spool tui",
+        "spool fleet submit",
+        "wt-loop start",
+    }
+    assert [words for words, names in options.items() if ("--harness" in names) != ("--agent" in names)] == []
+
+
+def test_agent_chooses_the_agent(scratch: Scratch) -> None:
+    scratch.script([COMPLETE])
+    words = ("ralph", "Go", "--change", CHANGE, "--max-iterations", "1", "--agent")
+    done = scratch.spool(*words, "scripted", "--json")
+    assert '"harness":"scripted"' in done.stdout, done.stdout + done.stderr
+    refused = scratch.spool(*words, "cloude")
+    assert refused.returncode == 2 and "cloude" in refused.stderr
 
 
 def test_loop_shows_itself_in_its_help(scratch: Scratch) -> None:
@@ -66,6 +101,11 @@ def test_flags_stand_under_their_headings_and_examples_fit(scratch: Scratch, wor
     assert "--command-timeout" in section(shown, "Run")
     assert "5 done but" in shown or words == ["tui"]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_fail_fast_says_what_it_stops_at(scratch: Scratch) -> None:
+    shown = " ".join(help_of(scratch, "ralph").split())
+    assert "--fail-fast Stop once an agent fails, times out or exits with an error." in shown
 
 
 def test_wt_loop_names_its_own_default_agent_and_limit(scratch: Scratch) -> None:

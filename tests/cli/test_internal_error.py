@@ -18,7 +18,7 @@ from spool.cli.main import spool
 sys.exit(run(spool, "spool"))
 """
 IN_A_RUN = """
-from spool.engine.plans.prompt import PromptPlan
+from spool.engine.plans.prompt_plan import PromptPlan
 def judge(self, *args, **kwargs):
     raise ZeroDivisionError("a bug")
 PromptPlan.judge = judge
@@ -30,10 +30,10 @@ async def fail(self):
 Checkpoints.current = fail
 """
 OUTSIDE = """
-from spool.app import loops
+from spool.app.loops import loop_list
 def running():
     raise ZeroDivisionError("a bug")
-loops.running = running
+loop_list.running = running
 """
 
 
@@ -83,10 +83,10 @@ def test_a_bug_in_a_run_ends_it_as_stuck(scratch: Scratch) -> None:
 
 
 BEFORE_THE_LOOP = """
-from spool.app import build
-def _prompt_plan(spec, parts):
+from spool.app.starting import construction
+def _prompt_plan(spec, parts, beginnings):
     raise ZeroDivisionError("a bug")
-build._prompt_plan = _prompt_plan
+construction._prompt_plan = _prompt_plan
 """
 
 
@@ -129,10 +129,10 @@ def unknown(uid):
 pwd.getpwuid = unknown
 """
 OUT_OF_MEMORY = """
-from spool.app import loops
+from spool.app.loops import loop_list
 def running():
     raise MemoryError
-loops.running = running
+loop_list.running = running
 """
 NO_THREADS = """
 import threading

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import CHANGE, Scratch, wait_for
-from tests.worktrees import Fleet, fleet_of
+from tests.support.worktrees import Fleet, fleet_of
 
 COMPLETE = {"promise": "COMPLETE"}
 

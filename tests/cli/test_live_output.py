@@ -5,10 +5,8 @@ import re
 
 import pytest
 
-from tests.cli.test_report import night
 from tests.support import CHANGE, PATIENCE_S, Scratch
 
-__all__ = ["night"]
 MANY = 5_200
 
 
@@ -47,6 +45,7 @@ def large(scratch: Scratch) -> Scratch:
     return scratch
 
 
+@pytest.mark.long
 def test_work_on_a_large_tree_says_how_far_it_is(large: Scratch) -> None:
     gone = ["python3", "-c", "import shutil; shutil.rmtree('many')"]
     large.script([{"run": gone}, {"promise": "FAILED: no"}], [{"tick": 2}, {"promise": "COMPLETE"}])

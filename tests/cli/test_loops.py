@@ -137,6 +137,20 @@ def test_a_loop_that_cannot_start_in_the_background_says_why(loops: Scratch) -> 
     assert second.returncode == 1
     assert "did not start" in second.stderr
     assert f"a loop on '{CHANGE}' is already running" in second.stderr
+    (first,) = ps(loops, "--all")
+    assert f"spool attach {first['run_id'].rpartition('-')[2]}" in second.stderr
+
+
+def test_a_start_that_fails_changes_nothing_that_is_said_of_the_running_loop(loops: Scratch) -> None:
+    loops.script(WORKING)
+    detach(loops)
+    for words in (("run", CHANGE, "--detach"), ("run", CHANGE), ("ralph", "Go", "--change", CHANGE, "--detach")):
+        assert loops.spool(*words, "--harness", "scripted").returncode == 1
+    assert [row["status"] for row in ps(loops, "--all")] == ["running"]
+    assert "still running" in loops.spool("report").stdout
+    assert "running" in loops.spool("list").stdout
+    for door in ("run", "ralph"):
+        assert "alive, pid" in loops.spool(door, "--status", "--change", CHANGE).stdout
 
 
 def test_attach_shows_the_run_from_its_start_and_returns_its_exit_code(loops: Scratch) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support import CHANGE, Scratch
-from tests.tui.terminal import terminal
+from tests.support.terminal import terminal
 
 
 @pytest.fixture

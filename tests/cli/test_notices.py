@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from spool.app import notices
-from spool.app.delivering import post
-from spool.domain.notices import Notice, NoticeKind
+from spool.app.observing import notices
+from spool.app.observing.delivery_process import post
+from spool.domain.account.occasions import Notice, NoticeKind
 from tests.support import CHANGE, Scratch, wait_for
-from tests.tui.scene import loop_in
+from tests.support.scene import loop_in
 
 DONE = [{"promise": "COMPLETE"}]
 NOTICE = Notice(kind=NoticeKind.DONE, title="t", text="x", change="c", project="p", run_id="r")

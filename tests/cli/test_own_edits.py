@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run import COMPLETE, TASKS, TICK, stopped_in_story_one, types
+from tests.cli.stories import COMPLETE, TASKS, TICK, stopped_in_story_one, types
 from tests.seeds.test_000_ralph_loop import on_a_terminal
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
-from tests.worktrees import fleet_of
+from tests.support.worktrees import fleet_of
 
 REFUSES = "#!/bin/sh\necho 'lint: main.py:1 is too long' >&2\nexit 1\n"
 

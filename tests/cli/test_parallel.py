@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
-from tests.tui.terminal import terminal
-from tests.worktrees import is_gone
+from tests.support.terminal import terminal
+from tests.support.worktrees import is_gone
 
 AGENT = """
 import json, os, pathlib, re, subprocess, sys, time
@@ -282,7 +282,8 @@ def test_a_run_that_another_command_started_first_is_watched(batch: Batch) -> No
     batch.plan(a={"wait_for": ["go"]})
     first = batch.start("a", "--parallel", "1", start_new_session=True)
     wait_for(lambda: (batch.scratch.home / "order").exists())
-    blind = "from spool.app.batch import Batch; Batch._found = lambda *_: None; from spool.__main__ import main; main()"
+    blind = "from spool.app.starting.batch import Batch; Batch._found = lambda *_: None; "
+    blind += "from spool.__main__ import main; main()"
     words = ("run", "a", "--parallel", "1", "--harness", "opencode", "--max-retries", "0")
     second = subprocess.Popen(
         [sys.executable, "-c", blind, *words], cwd=batch.scratch.root, env=batch.scratch.env, stdout=subprocess.PIPE
@@ -367,6 +368,7 @@ def test_budgets_hold_over_the_sum(batch: Batch) -> None:
     assert again.returncode == 0, again.stdout + again.stderr
 
 
+@pytest.mark.long
 def test_the_time_limit_is_that_of_the_whole_command(batch: Batch) -> None:
     batch.write("a", "b", "c")
     batch.plan(a={"hang": True}, b={"hang": True})

@@ -115,6 +115,33 @@ def test_auto_commit_records_the_hash_and_leaves_state_alone(scratch: Scratch) -
     assert scratch.git("log", "-1", "--format=%s").strip() == f"{CHANGE}: iteration 1"
 
 
+def test_the_history_has_the_agents_own_commits(scratch: Scratch) -> None:
+    commit = {"run": ["git", "commit", "--quiet", "--allow-empty", "--message", "mine"]}
+    scratch.script([commit, commit], [COMPLETE])
+    assert scratch.ralph("Go", "--harness", "scripted").returncode == 0
+    made = scratch.git("log", "--format=%H", "-2").split()[::-1]
+    assert [record["commits"] for record in scratch.history()] == [made, []]
+    assert made[0][:7] in scratch.spool("report").stdout
+
+
+def test_the_status_has_a_column_called_duration(scratch: Scratch) -> None:
+    scratch.script([COMPLETE])
+    scratch.ralph("Go", "--harness", "scripted")
+    head = next(line for line in scratch.ralph("--status").stdout.splitlines() if line.startswith("#"))
+    assert {"duration", "complete", "exit"} <= set(head.split())
+
+
+def test_a_plain_text_agent_yields_a_done_event(scratch: Scratch) -> None:
+    scratch.agent("print('All done.\\n<promise>COMPLETE</promise>')", name="mine")
+    config = scratch.home / ".config" / "spool" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[harnesses.mine]\nargv = ["mine"]\n')
+    done = scratch.ralph("Go", "--harness", "mine", "--json")
+    said = [event["event"] for event in map(json.loads, done.stdout.splitlines()) if event["type"] == "AgentEvent"]
+    assert said[-1]["kind"] == "done"
+    assert said[-1]["content"].startswith("All done.")
+
+
 def test_without_git_the_summary_says_so(tmp_path_factory: object, scratch: Scratch) -> None:
     import shutil
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support import Scratch
-from tests.worktrees import fleet_of
+from tests.support.worktrees import fleet_of
 
 TAG = "<promise>COMPLETE</promise>"
 MENTION = {"say": f"I am nearly there and will soon print {TAG} for you."}

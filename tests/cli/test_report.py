@@ -1,52 +1,16 @@
 """`spool report`: what a person reads in the morning."""
 
-import html.parser
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from spool.views import words
-from tests.cli.test_schemas import schema
-from tests.night import run_night, set_up_night
-from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
-
-VOID = {"meta", "rect", "line"}
-
-
-@pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
-    """A project after a night that ended stuck."""
-    scratch = make_scratch(tmp_path_factory.mktemp("night"))
-    set_up_night(scratch)
-    done = run_night(scratch)
-    assert done.returncode == 1, done.stderr
-    yield scratch
-
-
-class Page(html.parser.HTMLParser):
-    """Checks that a page is well-formed, and collects its tags and text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
+from tests.support import CHANGE, PATIENCE_S, Scratch
+from tests.support.html_page import Page
+from tests.support.schemas import schema
 
 
 def test_the_page_says_what_happened_on_a_failed_night(night: Scratch) -> None:

@@ -1,17 +1,14 @@
 """`spool run`, `spool stories` and `spool checkpoint` beyond the specification's scenarios."""
 
 import json
-import signal
+import shlex
 import subprocess
 import sys
 
 import pytest
 
+from tests.cli.stories import COMPLETE, TASKS, TICK, stopped_in_story_one, types
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
-
-TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n- [ ] 1.2 Test\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
-COMPLETE = {"promise": "COMPLETE"}
-TICK = {"tick": 1}
 
 
 @pytest.fixture
@@ -19,10 +16,6 @@ def stories(scratch: Scratch) -> Scratch:
     (scratch.change / "tasks.md").write_text(TASKS)
     scratch.git("commit", "--quiet", "--all", "--message", "two stories")
     return scratch
-
-
-def types(events: list[dict[str, object]]) -> list[object]:
-    return [event["type"] for event in events]
 
 
 def test_complete_with_open_boxes_keeps_the_work_and_names_them(stories: Scratch) -> None:
@@ -35,6 +28,65 @@ def test_complete_with_open_boxes_keeps_the_work_and_names_them(stories: Scratch
     assert (stories.root / "a.txt").read_text() == "kept"
 
 
+def test_a_story_whose_boxes_were_ticked_with_a_promise_for_later_is_retried(stories: Scratch) -> None:
+    later = {"say": "I will print `<promise>COMPLETE</promise>` at the end, not yet"}
+    stories.script([{"tick": 2}, later], [COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert [event["story_id"] for event in events if event["type"] == "StoryDone"] == ["1", "2"]
+    assert [(event["story_id"], event["attempt"]) for event in events if event["type"] == "Retrying"] == [("1", 2)]
+    outcomes = [event["record"]["outcome"] for event in events if event["type"] == "IterationEnded"]
+    assert outcomes == ["no promise", "completed", "completed"]
+
+
+def test_a_story_whose_boxes_were_ticked_before_a_kill_is_not_complete_without_its_promise(stories: Scratch) -> None:
+    stories.script([{"tick": 2}, {"say": "Working"}, {"sleep": 600}])
+    process = stories.start("run", CHANGE, "--harness", "scripted")
+    log = stories.run_state / "logs" / "0001.out"
+    wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
+    process.kill()
+    process.wait(timeout=120)
+    stories.script([], [COMPLETE], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert [event["story_id"] for event in events if event["type"] == "StoryDone"] == ["1", "2"]
+
+
+def test_a_box_that_a_person_ticks_after_a_stop_counts(stories: Scratch) -> None:
+    stopped_in_story_one(stories)
+    tasks = stories.change / "tasks.md"
+    tasks.write_text(tasks.read_text().replace("[ ] 1.", "[x] 1."))
+    stories.script([], [TICK, COMPLETE])
+    events = stories.run_events()
+    assert [event["story_id"] for event in events if event["type"] == "StoryDone"] == ["2"]
+    assert types(events)[-1] == "RunEnded"
+    assert "Complete" in types(events)
+
+
+def test_where_the_agent_ticked_all_boxes_itself_every_face_says_that_it_is_its_word(stories: Scratch) -> None:
+    stories.script([{"write": "a.txt", "text": "x"}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    said = stories.run().stdout
+    assert "--- nothing will be checked: --verify CMD, or spool init\n" in said
+    assert "=== story 1 is complete on the agent's word: Form\n" in said
+    rests_on = "done on the agent's word: tasks: all boxes are ticked; no test was run; --verify CMD checks"
+    assert f"--- {rests_on}\n" in said
+    assert f"Checked   {rests_on}\n" in stories.spool("run", "--status", "--change", CHANGE).stdout
+    assert "on the agent's word: all stories are complete" in stories.spool("ps", "--all").stdout
+    report = stories.spool("report").stdout
+    assert report.splitlines()[1].startswith("~ done: all stories are complete; done on the agent's word")
+    assert "Stories  2 agent's word" in report
+    assert stories.spool("report", "--markdown").stdout.count("| agent's word |") == 2
+    assert json.loads(stories.spool("report", "--json").stdout)["loops"][0]["account"]["proof"] == "agent's word"
+    status = json.loads(stories.spool("run", "--status", "--json", "--change", CHANGE).stdout)
+    assert status["state"]["memory"]["proof"] == "agent's word"
+    assert {record["proof"] for record in status["recent"]} == {"agent's word"}
+    for face in (said, report, json.dumps(status)):
+        assert "unbroken" not in face
+
+
+def test_a_check_is_named_at_the_start_by_its_absence_only(stories: Scratch) -> None:
+    stories.script([{"write": "a.txt", "text": "x"}, {"tick": 2}, COMPLETE], [{"write": "b.txt"}, TICK, COMPLETE])
+    assert "nothing will be checked" not in stories.run("--verify", "true").stdout
+
+
 def test_commit_stories_makes_one_commit_for_each(stories: Scratch) -> None:
     stories.script([{"write": "form.txt", "text": "x"}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
     events = stories.run_events("--commit-stories")
@@ -42,16 +94,6 @@ def test_commit_stories_makes_one_commit_for_each(stories: Scratch) -> None:
     commits = [event["commit"] for event in events if event["type"] == "StoryDone"]
     assert commits == stories.git("log", "--format=%H", "-2").split()[::-1]
     assert ".state" not in stories.git("ls-files")
-
-
-def stopped_in_story_one(stories: Scratch) -> None:
-    stories.script([{"write": "half.txt", "text": "half"}, {"say": "Working"}, {"sleep": 600}])
-    process = stories.start("run", CHANGE, "--harness", "scripted")
-    log = stories.run_state / "logs" / "0001.out"
-    wait_for(lambda: log.exists() and b"Working" in log.read_bytes())
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=120) == 130
-    assert (stories.root / "half.txt").exists()
 
 
 def test_after_a_stop_the_story_starts_again_from_its_checkpoint(stories: Scratch) -> None:
@@ -252,3 +294,56 @@ def test_an_agent_that_removes_its_own_tasks_has_not_done_them(stories: Scratch,
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 1, done.stdout
     assert types(events).count(REMOVALS[attack]) == 1
+
+
+@pytest.mark.parametrize("through", ["", "| tee "])
+def test_events_led_into_the_tree_survive_every_revert(stories: Scratch, through: str) -> None:
+    """The revert left 2 of 26 events: it replaced the file under its writer."""
+    stories.script(
+        [{"write": "idea.txt", "text": "an idea\n"}, {"promise": "FAILED: tired"}],
+        [{"tick": 2}, COMPLETE],
+        [TICK, COMPLETE],
+    )
+    command = shlex.join(stories.argv("run", CHANGE, "--harness", "scripted", "--json"))
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} {through or '> '}events.jsonl"],
+        cwd=stories.root, env=stories.env, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in (stories.root / "events.jsonl").read_text().splitlines()]
+    kinds = [event["type"] for event in events]
+    assert "Reverted" in kinds
+    assert kinds[-1] == "RunEnded"
+    named = [event for event in events if "events.jsonl is being written" in event.get("message", "")]
+    assert len(named) == 1
+    assert not (stories.root / "idea.txt").exists()
+
+
+def test_a_revert_that_git_does_not_finish_is_never_recommended_and_the_next_run_finishes_it(stories: Scratch) -> None:
+    (stories.root / "form.txt").write_text("mine\n")
+    stories.git("add", "form.txt")
+    stories.git("commit", "--quiet", "--message", "a form")
+    stories.script([{"write": "form.txt", "text": "agent\n"}, {"promise": "FAILED: tired"}], [{"tick": 2}, COMPLETE])
+    folder, hangs = stories.home / "slow", stories.home / "hangs"
+    folder.mkdir()
+    hangs.touch()
+    path = stories.env["PATH"]
+    (folder / "git").write_text(
+        f'#!/bin/sh\nPATH="{path}"\n'
+        f'case " $* " in *" checkout-index "*) [ ! -e "{hangs}" ] || sleep 3600;; esac\nexec git "$@"\n'
+    )
+    (folder / "git").chmod(0o755)
+    slow = {**stories.env, "PATH": f"{folder}:{path}"}
+    words = ("run", CHANGE, "--harness", "scripted", "--max-retries", "1", "--command-timeout", "5")
+    cut = stories.spool(*words, env=slow)
+    assert cut.returncode not in (0, None)
+    assert "--on-resume keep" not in cut.stdout + cut.stderr
+    assert "the tree is only partly restored" in cut.stdout + cut.stderr
+    listed = stories.spool("checkpoint", "list")
+    assert f"The restore of {CHANGE} was cut short" in listed.stderr
+    hangs.unlink()
+    stories.script([{"run": ["grep", "-q", "mine", "form.txt"]}, {"tick": 2}, COMPLETE], [TICK, COMPLETE])
+    done = stories.spool("run", CHANGE, "--harness", "scripted", "--on-resume", "keep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"the restore of {CHANGE} had been cut short, and is finished" in done.stdout + done.stderr
+    assert (stories.root / "form.txt").read_text() == "mine\n"

@@ -1,4 +1,4 @@
-"""`--sandbox`: agent and gates work in a clone, fenced in; the work comes back as a branch."""
+"""`--sandbox`: agent and gates work in a clone, sandboxed; the work comes back as a branch."""
 
 import json
 import shutil
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.fenced import needs_a_sandbox
 from tests.support import CHANGE, Scratch, Steps
-from tests.worktrees import Fleet
+from tests.support.sandboxed import needs_a_sandbox
+from tests.support.worktrees import Fleet
 
 BRANCH = f"change/{CHANGE}"
 DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]

@@ -2,18 +2,11 @@
 
 import importlib.util
 import json
-from pathlib import Path
 
 import jsonschema
 
 from tests.support import Scratch
-
-FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-
-
-def schema(name: str) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads((FOLDER / f"{name}.schema.json").read_text())
-    return loaded
+from tests.support.schemas import FOLDER, schema
 
 
 def test_the_schemas_are_up_to_date() -> None:

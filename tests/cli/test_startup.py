@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.support import CHANGE, PATIENCE_S, Scratch
-from tests.worktrees import fleet_of
+from tests.support.worktrees import fleet_of
 
 HEAVY = (
     "textual",

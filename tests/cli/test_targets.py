@@ -61,7 +61,7 @@ def make_package(site: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echoing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[spool.harnesses]\nechoing = echoing:Echoing\n")
     (site / "echoing.py").write_text(
-        "from spool.domain.invocation import Invocation, Traits\n"
+        "from spool.domain.agent.invocation import Invocation, Traits\n"
         "from spool.harness.decoding import LineDecoder, PlainText\n"
         "class Echoing:\n"
         "    name = 'echoing'\n"

@@ -16,16 +16,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from spool.app.telemetry import is_wanted
-from spool.app.telemetry.conventions import provider_of, usage_attributes
-from spool.domain.events import IterationEnded
-from spool.domain.loop import Door
-from spool.domain.settings import Settings
-from spool.domain.spec import LoopSpec
-from spool.domain.stream import Usage
-from tests.night import run_night, set_up_night
+from spool.app.observing.telemetry import is_wanted
+from spool.app.observing.telemetry.conventions import provider_of, usage_attributes
+from spool.domain.agent.stream import Usage
+from spool.domain.loop.events import IterationEnded
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopKind
 from tests.support import Scratch, make_scratch
-from tests.tui.scene import half_way
+from tests.support.night import run_night, set_up_night
+from tests.support.scene import half_way
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -103,7 +103,7 @@ def values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 def receiver(folder: Path) -> Iterator[tuple[str, Received]]:
     file = folder / "received.jsonl"
     file.touch()
-    argv = [sys.executable, "-m", "tests.otlp_receiver", str(file)]
+    argv = [sys.executable, "-m", "tests.support.otlp_receiver", str(file)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}", Received(file)
@@ -262,12 +262,12 @@ def test_an_iteration_names_its_agent_provider_model_and_conversation() -> None:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from spool.app.telemetry.spans import Spans
+    from spool.app.observing.telemetry.spans import Spans
 
     kept, tracing = InMemorySpanExporter(), TracerProvider()
     tracing.add_span_processor(SimpleSpanProcessor(kept))
     settings = Settings(harness="claude", model="sonnet")
-    spec = LoopSpec(run_id="r", door=Door.RUN, change="add-auth", root="/srv/shop", settings=settings)
+    spec = LoopSpec(run_id="r", door=LoopKind.RUN, change="add-auth", root="/srv/shop", settings=settings)
     spans = Spans(tracing.get_tracer("test"), spec, None, content=False)
     for event in half_way():
         if isinstance(event, IterationEnded):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import CHANGE, Scratch, wait_for
-from tests.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone
+from tests.support.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone
 
 SCRIPTED = ("--harness", "scripted", "--terminal", "none")
 

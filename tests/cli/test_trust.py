@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.settings import GUARDS, Settings
-from tests.faults.machine import shell_agent
+from spool.domain.loop.settings import GUARDS, Settings
 from tests.support import CHANGE, PATIENCE_S, Scratch
-from tests.worktrees import Fleet
+from tests.support.machine import shell_agent
+from tests.support.worktrees import Fleet
 
 PROMISE = "<promise>COMPLETE</promise>"
 HARMLESS = {
@@ -299,7 +299,7 @@ def test_a_model_cannot_be_an_option(scratch: Scratch) -> None:
 # Root
 
 
-ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="claude refuses only root")
+ROOT = pytest.mark.root  # claude refuses only root
 
 
 @ROOT

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_gates import CHECK, DONE, GATE, greet, ralph, with_check
-from tests.faults.machine import Terminal, runs, told
+from tests.cli.checked import CHECK, DONE, GATE, greet, ralph, with_check
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import Terminal, runs, told
 
 
 @pytest.fixture
@@ -237,3 +237,49 @@ def test_the_hook_runs_nothing_that_the_repository_asks_for_untrusted(checked: S
     assert "not trusted: gates" in answer["stderr"]
     assert not (checked.home / "ran").exists()
     assert checked.spool("verify").returncode == 2
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["the only change", "one of two"])
+def test_the_hook_runs_the_tests_whatever_boxes_are_open(checked: Scratch, others: int) -> None:
+    for number in range(others):
+        (other := checked.change.parent / f"other-{number}").mkdir()
+        (other / "proposal.md").write_text("# Other\n")
+        (other / "tasks.md").write_text("- [ ] 1.1 Open\n")
+    (checked.change / "tasks.md").write_text("- [ ] 1.1 Open\n- [ ] 1.2 Open too\n")
+    checked.git("add", "--all")
+    checked.git("commit", "--quiet", "--message", "open boxes")
+    own = checked.home / ".config" / "spool" / "config.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('[[gates]]\nname = "tasks"\n')
+    (checked.root / "greet.txt").write_text("hello\n")
+    assert "parts fails" in hook(checked, stop_hook_active=False)["reason"]
+    (checked.root / "greet.txt").write_text("hello\nbye\nmended\n")
+    assert hook(checked, stop_hook_active=True) == {"stderr": ""}
+    # A session that ticks a box works on that change: its boxes count, and the tests still run first.
+    (checked.change / "tasks.md").write_text("- [x] 1.1 Open\n- [ ] 1.2 Open too\n")
+    (checked.root / "greet.txt").write_text("hello\n")
+    assert "parts fails" in hook(checked, stop_hook_active=False)["reason"]
+    (checked.root / "greet.txt").write_text("hello\nbye\n")
+    assert "1 of 2 boxes are ticked" in hook(checked, stop_hook_active=True)["reason"]
+    (checked.change / "tasks.md").write_text("- [x] 1.1 Open\n- [x] 1.2 Open too\n")
+    assert hook(checked, stop_hook_active=True) == {"stderr": ""}
+
+
+def test_a_tree_that_is_red_at_head_is_red_before_and_now_and_never_green(scratch: Scratch) -> None:
+    with_check(scratch, "hello\n")
+    done = verify(scratch)
+    assert (done.returncode, "green" in done.stdout) == (0, False), done.stdout
+    assert "red before and now: 1 test: sh check.sh, 2 tests" in done.stdout
+    assert "    red before and now: parts" in done.stdout
+    last = "unbroken; red before and now: 1 test, which only --baseline strict refuses"
+    assert done.stdout.splitlines()[-1] == last
+    assert found(scratch)["gates"][0]["still_failing"] == ["parts"]
+
+
+def test_a_tree_that_is_red_at_head_is_refused_with_baseline_strict(scratch: Scratch) -> None:
+    with_check(scratch, "hello\n")
+    done = verify(scratch, "--baseline", "strict")
+    assert (done.returncode, "green" in done.stdout) == (1, False), done.stdout
+    assert "    red before and now: parts" in done.stdout
+    assert "newly failing" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "refused: sh check.sh: parts fails"

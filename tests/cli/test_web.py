@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from spool.app.machine.extras import install_command
 from tests.seeds.test_000_ralph_loop import on_a_terminal
 from tests.support import Scratch, wait_for
-from tests.web.support import serving
+from tests.support.web import serving
 
 pytest.importorskip("starlette")
 PASSWORD = "correct horse battery"
@@ -41,7 +42,7 @@ def test_without_the_extra_it_names_it(scratch: Scratch) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr == "spool: spool web needs uvicorn\n  install it: pip install 'spool-loop[web]'\n"
+    assert done.stderr == f"spool: spool web needs uvicorn\n  install it: {install_command('web')}\n"
 
 
 def test_a_port_that_is_taken_is_named(scratch: Scratch) -> None:

@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
-from spool.domain.promise import DEFAULT_PROMISE, PromiseReading
-from spool.domain.promise.reader import PromiseReader
+from spool.domain.judging.promise import DEFAULT_PROMISE, PromiseReading
+from spool.domain.judging.promise.reader import PromiseReader
+from spool.domain.loop.outcome import Facts, Outcome, OutcomeKind, classify
+from spool.engine.agent_transcript import AgentTranscript
 from spool.engine.ports import Harness
-from spool.engine.transcript import Transcript
 from spool.harness.registry import find
 
 FOLDER = Path(__file__).parent / "promises"
@@ -107,7 +107,7 @@ def _sentence(text: str, expect: Expect, file: str) -> Case:
 def play(case: Case, pieces: Iterable[bytes], pauses: Collection[int] = ()) -> Played:
     """Feed the pieces as the engine does: decoder, transcript, reader, outcome; the agent pauses after some of them."""
     reader = PromiseReader(case.promise, prompt=case.prompt)
-    transcript = Transcript(_harness(case.harness).decoder(), reader, lambda _: None)
+    transcript = AgentTranscript(_harness(case.harness).decoder(), reader, lambda _: None)
     if case.stopped:
         transcript.disbelieve("made after the agent was told to stop")
     for number, piece in enumerate(pieces):

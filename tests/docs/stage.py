@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
-from tests.support import Scratch, make_scratch
+from tests.support import PYTHON, Scratch, make_scratch
 
 # It works like a quick, honest agent: does the work, ticks the boxes of the first open story, promises.
 CLAUDE = r"""
@@ -50,7 +49,7 @@ def make_stage(folder: Path) -> Scratch:
     files = {
         "shop.py": "def total(prices):\n    return sum(prices)\n",
         "test_shop.py": TESTS,
-        "Makefile": f"test:\n\t{sys.executable} -B -m unittest -v\n",
+        "Makefile": f"test:\n\t{PYTHON} -B -m unittest -v\n",
         "PLAN.md": PLAN,
         ".spool/changes/add-auth/proposal.md": "# Add login\n\nPeople sign in with a password.\n",
         ".spool/changes/add-auth/tasks.md": PLAN.partition("\n\n")[2],

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from markdown_it import MarkdownIt
 
 from tests.docs.stage import make_stage
@@ -40,7 +41,13 @@ def test_the_pages_that_a_stranger_reads_first_have_commands_that_run() -> None:
     assert set(MARKED) >= EXPECTED
 
 
-@pytest.mark.parametrize("page", MARKED)
+def _with_marks() -> list[ParameterSet]:
+    """Return the pages; those that play the demo, with its pauses, are left to `make long`."""
+    plays = {page: any("spool demo" in text for _, text in blocks) for page, blocks in MARKED.items()}
+    return [pytest.param(page, marks=pytest.mark.long if plays[page] else ()) for page in MARKED]
+
+
+@pytest.mark.parametrize("page", _with_marks())
 def test_the_commands_run_as_they_stand_there(page: str, tmp_path: Path) -> None:
     stage = make_stage(tmp_path)
     for language, text in MARKED[page]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.machine import Warm, end, marked
 from tests.support import Scratch, make_scratch, wait_for
+from tests.support.machine import Warm, end, marked
 
 
 @pytest.fixture

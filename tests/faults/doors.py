@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tests.faults.machine import Warm, children, marked
 from tests.support import CHANGE, Scratch, wait_for
-from tests.worktrees import Fleet
+from tests.support.machine import Warm, children, marked
+from tests.support.worktrees import Fleet
 
 TICK_ALL = "sed -i 's/- \\[ \\]/- [x]/' {tasks}"
 """What an agent does to finish the tasks of a change."""
@@ -36,7 +36,7 @@ class Ralph:
         self._warm = warm
 
     def start(self) -> tuple[int, int]:
-        pid = self._warm.ralph("Work", "--no-max-iterations")
+        pid = self._warm.ralph("Work", "--no-max-iterations", "--stall", "0")
         return pid, pid
 
 
@@ -61,7 +61,7 @@ class Detached:
 
     def start(self) -> tuple[int, int]:
         there = set(background(self._scratch))
-        command = self._warm.ralph("Work", "--no-max-iterations", "--detach")
+        command = self._warm.ralph("Work", "--no-max-iterations", "--stall", "0", "--detach")
         return command, launched(self._scratch, self._warm, command, there)
 
 

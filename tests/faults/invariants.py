@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from spool.domain.state import LoopState
-from spool.host.state.store import StateFolder
+from spool.domain.loop.state import LoopState
+from spool.host.state.loop_store import StateFolder
 from tests.support import Scratch
 
 Record = dict[str, Any]

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import (
+from tests.support import PATIENCE_S, Scratch, wait_for
+from tests.support.machine import (
     PROMISE,
     agents,
     fake_agent,
@@ -19,7 +20,6 @@ from tests.faults.machine import (
     shell_agent,
     told,
 )
-from tests.support import PATIENCE_S, Scratch, wait_for
 
 
 def outcomes(scratch: Scratch) -> list[str]:
@@ -114,6 +114,7 @@ def test_a_silent_agent_meets_the_idle_timeout(scratch: Scratch) -> None:
     assert outcomes(scratch) == ["idle"]
 
 
+@pytest.mark.long
 def test_a_dripping_agent_is_not_idle_but_meets_the_wall_timeout(scratch: Scratch) -> None:
     shell_agent(scratch, "while :; do printf .; sleep 0.1; done")
     done = scratch.ralph("Work", "--idle-timeout", "5", "--iteration-timeout", "10", "--max-iterations", "1")
@@ -121,6 +122,7 @@ def test_a_dripping_agent_is_not_idle_but_meets_the_wall_timeout(scratch: Scratc
     assert outcomes(scratch) == ["timeout"]
 
 
+@pytest.mark.long
 def test_an_agent_that_drips_on_stderr_only_is_not_idle(scratch: Scratch) -> None:
     shell_agent(scratch, "while :; do printf . >&2; sleep 0.1; done")
     done = scratch.ralph("Work", "--idle-timeout", "5", "--iteration-timeout", "10", "--max-iterations", "1")

@@ -10,11 +10,12 @@ from datetime import datetime
 
 import pytest
 
-from spool.domain.outcome import StopCause
-from spool.engine.watch import TICK_S, Patience, Watch
+from spool.domain.loop.outcome import StopCause
+from spool.engine.agent_limits import TICK_S, AgentLimits, Patience
 from spool.testing.doubles import ManualClock
 from tests.faults import invariants
-from tests.faults.machine import (
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import (
     PROMISE,
     end,
     fake_agent,
@@ -24,7 +25,6 @@ from tests.faults.machine import (
     shell_agent,
     told,
 )
-from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
 
 JUMPY = """
 import os, sys, time
@@ -110,6 +110,7 @@ def test_a_crash_before_a_jump_back_gives_no_negative_duration(scratch: Scratch)
     assert completed["outcome"] == "completed"
 
 
+@pytest.mark.long
 def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_when_it_comes_back(
     scratch: Scratch,
 ) -> None:
@@ -128,7 +129,7 @@ def test_a_runner_that_was_stopped_for_longer_than_the_timeouts_ends_nothing_whe
 @pytest.mark.parametrize(("silent", "cause"), [(True, StopCause.IDLE), (False, StopCause.WALL)], ids=["idle", "wall"])
 def test_a_minute_that_nobody_watched_counts_as_two_ticks(silent: bool, cause: StopCause) -> None:
     clock = ManualClock()
-    watch = Watch(Patience(iteration_s=20, idle_s=10), clock)
+    watch = AgentLimits(Patience(iteration_s=20, idle_s=10), clock)
     clock.advance(60)
     watch.tick(heard=not silent)
     assert watch.verdict(promised=False, printed=0) is None
@@ -143,7 +144,7 @@ def test_a_minute_that_nobody_watched_counts_as_two_ticks(silent: bool, cause: S
 
 def test_a_clock_that_goes_back_takes_nothing_off() -> None:
     clock = ManualClock()
-    watch = Watch(Patience(), clock)
+    watch = AgentLimits(Patience(), clock)
     clock.advance(-100)
     watch.tick(heard=False)
     assert watch.elapsed_s == 0

@@ -10,15 +10,15 @@ import threading
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, fake_agent, release, running, shell_agent, told
-from tests.scale import trials
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import PROMISE, Warm, end, fake_agent, release, running, shell_agent, told
+from tests.support.scale import trials
 
 
 def test_readers_of_the_status_never_see_half_of_it(scratch: Scratch, warm: Warm) -> None:
     """200 readers, some at a time, while the loop writes as fast as it can."""
     shell_agent(scratch, "echo at work")
-    writer = warm.ralph("Work", "--no-max-iterations", "--no-stream", name="writer")
+    writer = warm.ralph("Work", "--no-max-iterations", "--stall", "0", "--no-stream", name="writer")
     wait_for((scratch.state / "state.json").exists, "the first state")
     seen = set()
     for batch in range(20):
@@ -41,7 +41,7 @@ def test_readers_of_the_status_never_see_half_of_it(scratch: Scratch, warm: Warm
 def test_readers_of_the_state_file_never_see_it_empty(scratch: Scratch, warm: Warm) -> None:
     """The same without a process for each reader, which makes for far more reads."""
     shell_agent(scratch, "echo at work")
-    writer = warm.ralph("Work", "--no-max-iterations", "--no-stream", name="writer")
+    writer = warm.ralph("Work", "--no-max-iterations", "--stall", "0", "--no-stream", name="writer")
     wait_for((scratch.state / "state.json").exists, "the first state")
     failures: list[str] = []
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from spool.domain.loop import Runner
+from spool.domain.loop.summary import Runner
 from spool.host.runner.identity import boot_id, is_alive, start_time
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, runs, shell_agent
 from tests.support import Scratch
+from tests.support.machine import PROMISE, runs, shell_agent
 
 DAMAGES = {
     "empty": b"",

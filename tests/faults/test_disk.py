@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, agents, fake_agent, need, nobody_left, running, shell_agent, told
-from tests.scale import trials
 from tests.support import CHANGE, PATIENCE_S, Scratch
+from tests.support.machine import PROMISE, agents, fake_agent, need, nobody_left, running, shell_agent, told
+from tests.support.scale import trials
 
 TWO_ITERATIONS = f'echo at work; [ "$SPOOL_ITERATION" = 1 ] || echo "{PROMISE}"'
 CALLS = {
@@ -142,9 +142,7 @@ def test_what_is_saved_would_survive_a_power_cut(scratch: Scratch) -> None:
 
 @pytest.fixture
 def tiny_disk(scratch: Scratch) -> Iterator[Path]:
-    """A disk of 64 KiB where the loop keeps its state."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to mount a tmpfs")
+    """A disk of 64 KiB where the loop keeps its state; only root can mount it."""
     where = scratch.root / ".spool" / ".state"
     where.mkdir(mode=0o700)
     mounted = subprocess.run(
@@ -159,13 +157,14 @@ def tiny_disk(scratch: Scratch) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(where)], check=False, timeout=PATIENCE_S)
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("says", ["little", "much"])
 def test_a_full_disk_is_a_clear_error_and_the_state_stays_readable(
     scratch: Scratch, tiny_disk: Path, says: str
 ) -> None:
     size = 100 if says == "little" else 40_000
     shell_agent(scratch, f"head -c {size} /dev/zero | tr '\\0' x; echo; sleep 0.02; exit 0")
-    done = scratch.ralph("Work", "--no-max-iterations")
+    done = scratch.ralph("Work", "--no-max-iterations", "--stall", "0")
     assert done.returncode == 1, done.stdout[-2_000:]
     assert "No space left on device" in done.stderr
     assert str(tiny_disk) in done.stderr
@@ -183,6 +182,7 @@ def test_a_full_disk_is_a_clear_error_and_the_state_stays_readable(
     invariants.complete(scratch)
 
 
+@pytest.mark.root
 def test_a_stop_on_a_full_disk_ends_the_agent_and_says_what_is_wrong(scratch: Scratch, tiny_disk: Path) -> None:
     fake_agent(
         scratch,
@@ -255,7 +255,7 @@ def test_a_folder_that_may_not_be_written_is_a_clear_error(scratch: Scratch, clo
         invariants.hold(scratch)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.root
 def test_locks_of_another_user_are_named_as_such(scratch: Scratch) -> None:
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +12,13 @@ import click
 import pytest
 
 from spool.cli.main import spool
-from spool.cli.target import _row
+from spool.cli.options.target import _row
 from spool.cli.wt.main import wt_loop
-from spool.domain.change import ChangeInfo
+from spool.domain.change.change import ChangeInfo
 from spool.views.say import json_text
-from tests.support import CHANGE, PATIENCE_S, PROPOSAL, Scratch, Steps, make_scratch, wait_for
-from tests.web.support import serving
-from tests.worktrees import Fleet
+from tests.support import CHANGE, PATIENCE_S, PROPOSAL, Scratch, Steps, make_scratch, wait_for, warm
+from tests.support.web import serving
+from tests.support.worktrees import Fleet
 
 pytestmark = pytest.mark.xdist_group("foreign text")  # one repository for all
 C1_AND_BIDI = "\x9b31m\x9d52;c;AAAA\x9c\u202egnp.exe\u2066\u200f\x7f"
@@ -106,13 +105,12 @@ def toml(text: str) -> str:
 
 
 def run(scratch: Scratch, program: str, words: list[str]) -> tuple[str, str]:
-    code = f"from spool.__main__ import {'main' if program == 'spool' else 'wt_loop'} as main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL, capture_output=True,
-        timeout=PATIENCE_S, check=False,
+    done = warm.run(
+        (scratch.argv if program == "spool" else scratch.wt_argv)(*words),
+        cwd=scratch.root, env=scratch.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
+        text=True, encoding="utf-8",
     )  # fmt: skip
-    return done.stdout.decode(), done.stderr.decode()
+    return done.stdout, done.stderr
 
 
 def clean_of_controls(words: list[str], *texts: str) -> None:
@@ -173,11 +171,17 @@ def test_nothing_prints_but_one_module() -> None:
     printing = re.compile(r"\bclick\.s?echo|(?<![\w.])print\(|sys\.std(?:out|err)\.(?:buffer\.)?write")
     found = {
         str(path.relative_to(source))
-        for package in ("cli", "views", "app", "tui", "web")
+        for package in ("cli", "views", "app", "tui", "web", "fleet")
         for path in (source / package).rglob("*.py")
         if printing.search(path.read_text())
     }
-    assert found == {"views/say.py", "views/lines.py", "cli/edge.py", "app/observers.py", "app/fleet/child.py"}
+    assert found == {
+        "views/say.py",
+        "views/live/line_view.py",
+        "cli/edge.py",
+        "app/observing/observers.py",
+        "fleet/worker/runner_process.py",
+    }
 
 
 def test_the_page_shows_no_control_and_prints_none(hostile: Scratch, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 from spool.host.git.repository import Repository, find_repository
 from spool.host.git.working_tree import GitWorktree
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import PROMISE, fake_agent, marked, release, running, shell_agent, told
 
 WORK = f'echo line >> work.txt\n[ "$SPOOL_ITERATION" = 3 ] && echo "{PROMISE}"\nexit 0'
 
@@ -170,6 +170,25 @@ def test_a_git_that_stops_answering_costs_a_warning_not_the_loop(scratch: Scratc
     assert scratch.history()[0]["changed_files"] is None
 
 
+STORY = f'sed -i "0,/\\[ \\]/s//[x]/" "$SPOOL_TASK_FILE"\ntouch "$HOME/ticked"\necho "{PROMISE}"'
+
+
+def test_a_git_that_hangs_between_a_promise_and_its_acceptance_costs_the_story_a_retry(scratch: Scratch) -> None:
+    (scratch.change / "tasks.md").write_text("## 1. Form\n\n- [ ] 1.1 Write\n")
+    scratch.git("commit", "--quiet", "--all", "--message", "one story")
+    once = f"[ -e {scratch.home}/ticked ] && [ ! -e {scratch.home}/hung ] && touch {scratch.home}/hung && sleep 3600"
+    put_git(scratch, f'{once}\nexec "$REAL" "$@"')
+    shell_agent(scratch, STORY)
+    done = scratch.spool("run", CHANGE, "--command-timeout", "2", "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    records = [event["record"] for event in events if event["type"] == "IterationEnded"]
+    assert (records[0]["outcome"], records[0]["completion_found"]) == ("timeout", True)
+    assert records[-1]["outcome"] == "completed" and records[-1]["changed_files"] is not None
+    assert [event["attempt"] for event in events if event["type"] == "Retrying"] == [2]
+    assert [event["story_id"] for event in events if event["type"] == "StoryDone"] == ["1"]
+
+
 def test_a_git_that_ignores_the_request_to_end_is_ended_all_the_same(scratch: Scratch) -> None:
     put_git(
         scratch, f'[ -e {scratch.root}/work.txt ] && trap \'\' TERM && while :; do sleep 1; done\nexec "$REAL" "$@"'
@@ -230,7 +249,7 @@ def test_without_git_the_loop_works_and_says_what_is_missing(scratch: Scratch) -
     shell_agent(scratch, WORK)
     done = scratch.ralph("Work", env={"PATH": str(scratch.bin)})
     assert done.returncode == 0, done.stderr
-    assert warnings(scratch) == ["changes are not counted: git is not installed"]
+    assert warnings(scratch) == ["changes are not counted and progress is not measured: git is not installed"]
 
 
 def test_a_lock_on_the_index_is_left_alone_and_hinders_no_counting(scratch: Scratch) -> None:
@@ -276,7 +295,7 @@ def test_a_revert_that_a_lock_on_the_index_hinders_says_which_file_to_remove(scr
     done = scratch.run("--max-retries", "1", "--command-timeout", "1")
     assert done.returncode == 1
     hint = f"git's index is locked: {lock}; if no git is at work there, remove that file and start again"
-    assert f"stuck: the limit of 1 retry is reached, the last attempt: harness error: {hint}" in done.stdout
+    assert f"failed: the limit of 1 retry is reached, the last attempt: harness error: {hint}" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["no commits", "detached", "bare", "no repository", "subfolder", "worktree", "sha256"])
@@ -312,10 +331,9 @@ def test_every_kind_of_repository_works(scratch: Scratch, tmp_path: Path, kind: 
         ).stdout  # fmt: skip
 
 
+@pytest.mark.root
 def test_a_repository_that_git_refuses_is_not_used(scratch: Scratch) -> None:
     """Somebody else's repository: plain git says no, and Spool obeys."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to give the repository to somebody else")
     for path in (scratch.root, scratch.root / ".git"):
         os.chown(path, 65_534, 65_534)
     shell_agent(scratch, WORK)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.change import resolve
+from spool.domain.change.change import resolve
 from spool.errors import UsageError
-from tests.faults.machine import PROMISE, Warm, fake_agent, shell_agent
 from tests.support import CHANGE, Scratch
+from tests.support.machine import PROMISE, Warm, fake_agent, shell_agent
 
 BAD_IDS = [
     "..",

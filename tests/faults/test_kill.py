@@ -10,9 +10,9 @@ import pytest
 
 from tests.faults import invariants
 from tests.faults.doors import DOORS, TICK_ALL, Door
-from tests.faults.machine import PROMISE, Warm, end, marked, nobody_left, runs, shell_agent
-from tests.scale import SEED, trials
 from tests.support import Scratch, wait_for
+from tests.support.machine import PROMISE, Warm, end, marked, nobody_left, runs, shell_agent
+from tests.support.scale import SEED, trials
 
 AT_WORK = "echo at work; echo $SPOOL_ITERATION >> $HOME/witness; : > $HOME/beat; sleep 0.05"
 

@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.scale import trials
+import pytest
+
 from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
+from tests.support.scale import trials
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
 AGENT = """
@@ -58,6 +60,8 @@ code = run(spool, "spool")
 open(os.environ["ARMED"] + ".steps", "w").write(str(count))
 sys.exit(code)
 """
+_SHARES = 4
+"""All steps are killed, each in one share: a test has a few seconds."""
 
 
 def prepared(base: Path) -> Scratch:
@@ -132,9 +136,10 @@ def killed_at(base: Path, step: int) -> bool:
     return killed == -9
 
 
-def test_a_run_killed_at_any_step_continues_exactly_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", range(_SHARES))
+def test_a_run_killed_at_any_step_continues_exactly_where_it_was(tmp_path: Path, share: int) -> None:
     steps = steps_of(tmp_path / "dry")
     assert steps > 20
-    chosen = range(1, steps + 1, max(1, steps // trials(steps, least=8)))
+    chosen = range(1, steps + 1, max(1, steps // trials(steps, least=8)))[share::_SHARES]
     killed = [killed_at(tmp_path / str(step), step) for step in chosen]
     assert sum(killed) >= 0.9 * len(killed)

@@ -13,9 +13,9 @@ import pytest
 
 from spool.host.state.files import replace_file
 from spool.nofollow import Linked, make_folder, open_file, read_file
-from tests.faults.machine import shell_agent
 from tests.support import CHANGE, Scratch
-from tests.worktrees import Fleet
+from tests.support.machine import shell_agent
+from tests.support.worktrees import Fleet
 
 SECRET = "ssh-ed25519 AAAAprecious"
 AGENT = r"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, agents, fake_agent
 from tests.support import Scratch
+from tests.support.machine import PROMISE, agents, fake_agent
 
 HOARD = "hoard = bytearray(os.urandom(1 << 20) * {})\ntime.sleep(1000)\n"
 

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from tests.faults.machine import (
+from tests.support import PATIENCE_S, Scratch, wait_for
+from tests.support.machine import (
     PROMISE,
     fake_agent,
     peak_kib,
@@ -17,7 +18,6 @@ from tests.faults.machine import (
     terminal,
     told,
 )
-from tests.support import PATIENCE_S, Scratch, wait_for
 
 ROOM_KIB = 64 << 10
 
@@ -37,6 +37,7 @@ def measure(scratch: Scratch, *words: str) -> int:
     return grown
 
 
+@pytest.mark.long
 def test_a_gigabyte_without_a_newline_is_read_in_little_memory_and_its_promise_is_found(scratch: Scratch) -> None:
     fake_agent(
         scratch,

@@ -14,21 +14,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from spool.domain.events import Event, Warned
-from spool.domain.loop import Door, LoopSummary, Runner
-from spool.domain.outcome import OutcomeKind
-from spool.domain.state import IterationRecord, LoopState
-from spool.domain.verdict import Limits, Status
+from spool.domain.loop.events import Event, Warned
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.state import IterationRecord, LoopState
+from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
+from spool.domain.loop.verdict import Limits, Status
 from spool.host.state.journal import JournalReader, JournalWriter
-from spool.host.state.registry import Registry
-from spool.host.state.store import StateFolder
+from spool.host.state.loop_store import StateFolder
+from spool.host.state.run_registry import Registry
 from tests.faults.power import PowerlessDisk, lay_out
-from tests.scale import SCALE
+from tests.support.scale import SCALE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STATE = LoopState(
     run_id="20260101T000000-59678a",
-    door=Door.RALPH,
+    door=LoopKind.RALPH,
     change="add-auth",
     project="/work/project",
     status=Status.RUNNING,

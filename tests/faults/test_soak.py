@@ -7,10 +7,12 @@ import random
 import signal
 import time
 
+import pytest
+
 from tests.faults import invariants
-from tests.faults.machine import PROMISE, Warm, end, peak_kib, shell_agent
-from tests.scale import SEED, trials
 from tests.support import Scratch, wait_for
+from tests.support.machine import PROMISE, Warm, end, peak_kib, shell_agent
+from tests.support.scale import SEED, trials
 
 LIMITED = json.dumps({"type": "error", "error": {"name": "APIError", "data": {"message": "slow", "statusCode": 429}}})
 AGENT = f"""
@@ -29,6 +31,7 @@ GROWTH_KIB = 64 << 10
 """The runner's memory may grow by this much, whatever it has done."""
 
 
+@pytest.mark.long
 def test_a_long_loop_with_stops_and_a_person_editing(scratch: Scratch, warm: Warm) -> None:
     shell_agent(scratch, AGENT)
     (scratch.home / "turn").write_text("0")
@@ -50,7 +53,7 @@ def test_a_long_loop_with_stops_and_a_person_editing(scratch: Scratch, warm: War
 
 def one_run(scratch: Scratch, warm: Warm, chance: random.Random, until: int) -> None:
     """Run the loop up to an iteration, then stop it, sometimes twice; edit beside it all the time."""
-    runner = warm.ralph("Work", "--no-max-iterations", "--no-stream")
+    runner = warm.ralph("Work", "--no-max-iterations", "--stall", "0", "--no-stream")
     wait_for(lambda: reached(scratch) or warm.ended(runner), "the first iteration")
     peak, edited = peak_kib(runner), scratch.root / "person.txt"
     while reached(scratch) < until:

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import (
+from tests.support import Scratch, wait_for
+from tests.support.machine import (
     PROMISE,
     Warm,
     agents,
@@ -23,8 +24,7 @@ from tests.faults.machine import (
     terminal,
     told,
 )
-from tests.scale import SEED, trials
-from tests.support import Scratch, wait_for
+from tests.support.scale import SEED, trials
 
 STUBBORN = """
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

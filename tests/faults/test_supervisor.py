@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -12,7 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import (
+from tests.faults.family import FAMILY
+from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import (
     PROMISE,
     agents,
     end,
@@ -29,18 +30,6 @@ from tests.faults.machine import (
     told,
     without_control_groups,
 )
-from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
-
-FAMILY = """
-subprocess.Popen(["sleep", "1000"])
-subprocess.Popen(["setsid", "sh", "-c", "sleep 1000 & sleep 1000"])
-subprocess.Popen(["sh", "-c", "trap '' TERM INT HUP; setsid sleep 1000 & while :; do sleep 1; done"])
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-tell("ready", os.getpid())
-while True:
-    time.sleep(1)
-"""
 
 
 def test_a_killed_runner_leaves_nobody(scratch: Scratch) -> None:
@@ -150,10 +139,9 @@ def test_a_runner_that_dies_with_an_unread_report_leaves_nobody(scratch: Scratch
     wait_for(lambda: not marked(scratch), "the supervisor to leave")
 
 
+@pytest.mark.root
 def test_processes_that_cannot_be_ended_are_told_and_hold_nobody_up(scratch: Scratch) -> None:
     """A descendant that runs as another user, by sudo for example: without CAP_KILL, not even root may signal it."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to become another user")
     setpriv = need("setpriv")
     fake_agent(
         scratch,

@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from tests.faults import invariants
-from tests.faults.machine import fake_agent, release, running, shell_agent, told
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for
+from tests.support.machine import fake_agent, release, running, shell_agent, told
 
 MUCH = "for number in range(400):\n    say('x' * 1_000 + '\\n')\n"
 """More than a pipe holds, in every iteration."""

@@ -12,8 +12,8 @@ from shutil import which
 import pytest
 
 from spool.host.git.workspaces.clones import home_of, read_record, remove_clone
-from tests.integration.workspaces.support import CHANGE, Person, make_person
 from tests.support import Scratch
+from tests.support.workspaces import CHANGE, Person, make_person
 
 _STEPS = {
     "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.symlink", "shutil.rmtree", "subprocess.Popen",

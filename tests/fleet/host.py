@@ -10,20 +10,24 @@ import sys
 import time
 from pathlib import Path
 
-from spool.app.fleet.hosts import Host
-from spool.app.fleet.worker import Service
-from spool.domain.fleet import Mark, Step
+from spool.fleet.values import RunStep, SnapshotMark
+from spool.fleet.worker.hosts import Host
+from spool.fleet.worker.worker import Service
 
 HOME = Path(os.environ["HOME"])
 
 
 def main(name: str, slots: str, dead_at: str = "") -> None:
-    def report(step: Step, mark: Mark) -> None:
+    froze: list[RunStep] = []
+
+    def report(step: RunStep, mark: SnapshotMark) -> None:
         with (HOME / "steps.jsonl").open("a") as file:
             about = {"step": step, "change": mark.change, "epoch": mark.epoch, "iteration": mark.iteration}
             about["token"] = mark.token
             file.write(json.dumps(about) + "\n")
-        if step == dead_at:
+        # Once: a host that wakes up and finds the change taken looks at the snapshot again.
+        if step == dead_at and not froze:
+            froze.append(step)
             at = HOME / f"at-{step}"
             at.write_text(mark.change)
             while at.exists():  # nothing else of this process runs meanwhile, heartbeats included

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fleet.support import Fleet, WorkerHost, running_server
-from tests.scale import SEED
+from tests.support.scale import SEED
 
 NAMES = ("a", "b", "c")
 SLOTS = 2

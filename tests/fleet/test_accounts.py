@@ -1,42 +1,19 @@
 """The cap of an account holds on all hosts together, whatever dies."""
 
 import random
-import threading
 import time
-from pathlib import Path
 
+import pytest
+
+from tests.fleet.census import Census
 from tests.fleet.support import Fleet
-from tests.scale import SEED
 from tests.support import wait_for
+from tests.support.scale import SEED
+
+pytestmark = pytest.mark.long  # several hosts each; test_replay.py replays an account in `make test`
 
 CAP = 3
 KILLS = 4
-
-
-class Census:
-    """Counts the agents that run, again and again."""
-
-    def __init__(self, notes: Path) -> None:
-        self.most = 0
-        self._wanted = f"agent.py\0{notes}".encode()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._count, daemon=True)
-        self._thread.start()
-
-    def _count(self) -> None:
-        while not self._over.wait(0.02):
-            self.most = max(self.most, sum(self._is_agent(path) for path in Path("/proc").glob("[0-9]*")))
-
-    def _is_agent(self, path: Path) -> bool:
-        try:
-            return self._wanted in (path / "cmdline").read_bytes()
-        except OSError:
-            return False
-
-    def end(self) -> int:
-        self._over.set()
-        self._thread.join()
-        return self.most
 
 
 def test_ten_changes_under_kills_never_pass_the_cap(fleet: Fleet) -> None:

@@ -1,7 +1,11 @@
 """Hosts that freeze or lose their lines: what they do later has no effect."""
 
+import pytest
+
 from tests.fleet.support import Fleet, reach
 from tests.support import wait_for
+
+pytestmark = pytest.mark.long  # waits for heartbeats that are missing
 
 CHANGE = "001-01_work"
 

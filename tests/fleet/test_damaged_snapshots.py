@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.fleet.support import Fleet, git
 
 REFS = "refs/spool/fleet"
@@ -22,6 +24,7 @@ WITHOUT_HOST = {"005-01_speckless", "006-01_truncated"}
 WORDS = ("fleet", "submit", "--snapshots", "fleet://snapshots.git")
 
 
+@pytest.mark.long
 def test_a_queue_is_rebuilt_from_the_snapshots_that_can_be_read(fleet: Fleet) -> None:
     fleet.make(*GOOD, *DAMAGED)
     fleet.submit("--all")

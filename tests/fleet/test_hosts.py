@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from temporalio.client import Client
 
-from tests.fenced import needs_a_sandbox
+from spool.app.machine.extras import install_command
 from tests.fleet.machinery import descendants
 from tests.fleet.support import Fleet, Server, environment, git
 from tests.support import PATIENCE_S, wait_for
+from tests.support.sandboxed import needs_a_sandbox
 
 CHANGE = "001-01_work"
 BLOCKED = """
@@ -48,6 +50,7 @@ def test_a_fenced_in_change_is_set_up_and_snapshotted_through_the_fence(fleet: F
     assert started["sandbox"].startswith("sandboxed")
 
 
+@pytest.mark.long
 def test_what_an_agent_writes_into_its_git_directory_never_runs_in_the_worker(fleet: Fleet) -> None:
     """Programs that git would start there show whose git it was: only the worker has the credentials."""
     fleet.make(CHANGE, stories=1)
@@ -73,13 +76,13 @@ def test_what_an_agent_writes_into_its_git_directory_never_runs_in_the_worker(fl
 
 
 def test_the_child_gets_what_its_agent_declares_and_no_other_secret(fleet: Fleet) -> None:
-    from spool.app.fleet.child_process import child_environment
-    from spool.app.runner import new_run_id
-    from spool.domain.loop import Door
-    from spool.domain.settings import Settings
-    from spool.domain.spec import LoopSpec
+    from spool.app.starting.construction import new_run_id
+    from spool.domain.loop.settings import Settings
+    from spool.domain.loop.spec import LoopSpec
+    from spool.domain.loop.summary import LoopKind
+    from spool.fleet.worker.child_process import child_environment
 
-    spec = LoopSpec(run_id=new_run_id(), door=Door.RUN, change="x", root="/", settings=Settings(harness="claude"))
+    spec = LoopSpec(run_id=new_run_id(), door=LoopKind.RUN, change="x", root="/", settings=Settings(harness="claude"))
     given = {
         "PATH": "/bin", "HOME": "/h", "ANTHROPIC_API_KEY": "agent's", "TEMPORAL_API_KEY": "no", "GITHUB_TOKEN": "no",
         "SSH_AUTH_SOCK": "no", "GIT_ASKPASS": "no", "TEMPORAL_TLS_CLIENT_KEY_DATA": "no", "AWS_SECRET_ACCESS_KEY": "no",
@@ -87,6 +90,7 @@ def test_the_child_gets_what_its_agent_declares_and_no_other_secret(fleet: Fleet
     assert child_environment(spec, given) == {"PATH": "/bin", "HOME": "/h", "ANTHROPIC_API_KEY": "agent's"}
 
 
+@pytest.mark.long
 def test_a_killed_worker_takes_its_runner_and_its_agent_along(fleet: Fleet) -> None:
     """Only the worker process is killed, not its host."""
     fleet.make(CHANGE)
@@ -105,6 +109,7 @@ def test_a_killed_worker_takes_its_runner_and_its_agent_along(fleet: Fleet) -> N
     fleet.swept(host)
 
 
+@pytest.mark.long
 def test_a_host_that_shuts_down_hands_its_change_over_at_once(fleet: Fleet) -> None:
     """All its processes are asked to end; the heartbeat timeout is longer than the patience of this test."""
     fleet.make(CHANGE)
@@ -152,6 +157,7 @@ def test_a_worker_without_its_agent_takes_no_work_and_says_so(fleet: Fleet) -> N
     assert (done.returncode, "codex is not installed" in done.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_a_worker_for_one_change_exits_when_that_has_ended(fleet: Fleet) -> None:
     changes = ("001-01_one", "002-01_two")
     fleet.make(*changes, stories=1)
@@ -197,11 +203,14 @@ def test_without_the_extra_the_commands_name_it(tmp_path: Path) -> None:
             [sys.executable, "-c", BLOCKED, "fleet", *words], env=environment(tmp_path), capture_output=True, text=True
         )
         assert done.returncode == 2, done.stderr
-        assert "pip install 'spool-loop[fleet]'" in done.stderr
+        assert install_command("fleet") in done.stderr
 
 
 def test_no_other_command_loads_temporal(tmp_path: Path) -> None:
-    code = "import spool.app.runner, spool.cli.run, spool.cli.ps, spool.cli.stop, spool.cli.attach, sys\n"
-    code += "import spool.cli.fleet.worker, spool.cli.fleet.submit, spool.app.fleet.child\n"
+    code = "import spool.app.starting.runner, spool.cli.commands.start.run, spool.cli.commands.watch.ps\n"
+    code += "import spool.cli.commands.watch.stop, spool.cli.commands.watch.attach, sys\n"
+    code += (
+        "import spool.cli.commands.fleet.worker, spool.cli.commands.fleet.submit, spool.fleet.worker.runner_process\n"
+    )
     code += "assert 'temporalio' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), check=True)

@@ -1,7 +1,11 @@
 """A host dies at each step; another one continues, and nothing runs twice in effect."""
 
+import pytest
+
 from tests.fleet.support import Fleet, git
 from tests.support import wait_for
+
+pytestmark = pytest.mark.long  # a host per step
 
 STEPS = ("clone", "claim", "gate", "agent", "end", "result", "completion")
 _TWICE = [(1, "interrupted"), (2, "completed"), (3, "completed")]

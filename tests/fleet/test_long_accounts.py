@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
+from tests.fleet.census import Census
 from tests.fleet.support import Fleet, Server, environment, free_port
-from tests.fleet.test_accounts import Census
 from tests.support import wait_for
+
+pytestmark = pytest.mark.long  # hundreds of updates
 
 CAP = 2
 EVENTS = 25

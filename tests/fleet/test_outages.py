@@ -4,8 +4,12 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.fleet.support import Fleet, Server, WorkerHost
 from tests.support import PATIENCE_S, wait_for
+
+pytestmark = pytest.mark.long  # waits for a server or a remote that is down
 
 CHANGE = "001-01_work"
 

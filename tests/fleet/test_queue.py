@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.fleet.support import Fleet, Server, git
 from tests.support import wait_for
 
@@ -43,6 +45,7 @@ def test_a_second_submit_is_refused_and_a_done_change_can_be_shown(fleet: Fleet)
     fleet.is_exact(CHANGE, stories=3)
 
 
+@pytest.mark.long
 def test_attach_logs_and_stop_know_a_change_by_its_id(fleet: Fleet) -> None:
     fleet.make(CHANGE)
     fleet.hold(CHANGE)
@@ -90,6 +93,7 @@ def test_the_change_travels_uncommitted_and_nothing_else_does(fleet: Fleet) -> N
     fleet.spool("fleet", "stop", CHANGE)
 
 
+@pytest.mark.long
 def test_a_stopped_change_continues_with_its_attempt_and_from_its_checkpoint(fleet: Fleet) -> None:
     fleet.make(CHANGE)
     fleet.hold(CHANGE)
@@ -101,7 +105,7 @@ def test_a_stopped_change_continues_with_its_attempt_and_from_its_checkpoint(fle
     assert fleet.row(CHANGE)["status"] == "running"
     stopped = fleet.spool("fleet", "stop", CHANGE)
     assert stopped.returncode == 0, stopped.stderr
-    assert f"{CHANGE}: stopped: stopped by spool fleet stop" in stopped.stdout
+    assert f"{CHANGE}: stopped by spool fleet stop" in stopped.stdout
     assert fleet.mark(CHANGE)["stage"] == "stopped"
     again = fleet.spool("fleet", "submit", CHANGE, "--snapshots", "fleet://snapshots.git")
     assert (again.returncode, "spool fleet retry CHANGE" in again.stderr) == (1, True)
@@ -114,6 +118,7 @@ def test_a_stopped_change_continues_with_its_attempt_and_from_its_checkpoint(fle
     assert (refused.returncode, "it is done" in refused.stderr) == (1, True)
 
 
+@pytest.mark.long
 def test_a_rate_limit_frees_the_slot_and_keeps_the_work(fleet: Fleet) -> None:
     fleet.make(CHANGE, stories=1)
     limited = {"error": "too many requests", "error_kind": "rate_limit", "retry_after_s": 15}
@@ -136,6 +141,7 @@ def test_a_rate_limit_frees_the_slot_and_keeps_the_work(fleet: Fleet) -> None:
     assert (ends[0]["exit_code"], fleet.mark(CHANGE)["epoch"]) == (75, 2)
 
 
+@pytest.mark.long
 def test_a_lost_queue_is_rebuilt_from_the_snapshots(fleet: Fleet, server: Server) -> None:
     done, begun, unsent, waiting = "001-01_done", "002-01_begun", "003-01_unsent", "004-01_waiting"
     fleet.make(done, begun, unsent, waiting)

@@ -14,8 +14,8 @@ import pytest
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 
-from spool.app.fleet.workflows import Account, ChangeRun
-from spool.domain.fleet import PROTOCOL
+from spool.fleet.queue.workflows import AccountQueue, ChangeRun
+from spool.fleet.values import PROTOCOL
 from tests.fleet.support import Fleet
 from tests.support import wait_for
 
@@ -26,7 +26,7 @@ CHANGES = ("001-01_one", "002-01_two", "003-01_three")
 @pytest.mark.parametrize("path", sorted(HISTORIES.glob("*.json")), ids=lambda path: path.stem)
 async def test_a_recorded_history_is_replayed(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
-    await Replayer(workflows=[ChangeRun, Account]).replay_workflow(history)
+    await Replayer(workflows=[ChangeRun, AccountQueue]).replay_workflow(history)
 
 
 def test_there_are_histories_of_this_protocol() -> None:

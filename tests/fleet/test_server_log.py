@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from spool.app.fleet import server, server_log
 from spool.errors import SpoolError
+from spool.fleet.queue import embedded_server, server_log
+from tests.fleet.machinery import alive
 from tests.fleet.support import environment
-from tests.support import PATIENCE_S
+from tests.support import PATIENCE_S, wait_for
 
 TALKATIVE = """
 import socket, sys
@@ -30,14 +31,14 @@ sys.exit(3)
 """
 
 
-def play(source: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[server.LocalServer]:
+def play(source: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[embedded_server.LocalServer]:
     """Run a program in the place of the server; return what was said of it."""
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(server, "_command", lambda _, port, __: [sys.executable, "-c", source, str(port)])
-    found: list[server.LocalServer] = []
-    server.serve(None, found.append)
+    monkeypatch.setattr(embedded_server, "_command", lambda _, port, __: [sys.executable, "-c", source, str(port)])
+    found: list[embedded_server.LocalServer] = []
+    embedded_server.serve(None, found.append)
     return found
 
 
@@ -90,6 +91,47 @@ def test_up_names_its_log_and_ends_in_silence(tmp_path: Path) -> None:
     running.send_signal(signal.SIGTERM)
     assert running.communicate(timeout=PATIENCE_S)[1] == ""
     assert running.returncode == 0
+
+
+STUBBORN = """
+import signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
+    time.sleep(600)
+"""
+
+
+def test_the_server_of_a_killed_up_ends_with_it(tmp_path: Path) -> None:
+    running = up(tmp_path, "--json")
+    assert running.stdout is not None
+    running.stdout.readline()
+    record = tmp_path / ".local" / "state" / "spool" / "fleet" / "server.json"
+    server_pid = json.loads(record.read_text())["process"]["pid"]
+    running.kill()
+    running.wait(timeout=PATIENCE_S)
+    wait_for(lambda: not alive(server_pid), "the end of the server")
+    running.communicate(timeout=PATIENCE_S)
+    again = up(tmp_path, "--json")
+    assert again.stdout is not None
+    assert json.loads(again.stdout.readline())["address"], "the next one starts on the same database"
+    again.terminate()
+    again.communicate(timeout=PATIENCE_S)
+
+
+def test_a_server_that_ignores_sigterm_ends_with_a_killed_up(tmp_path: Path) -> None:
+    source = f"""
+import sys
+from spool.fleet.queue import embedded_server
+embedded_server._command = lambda _, port, __: [sys.executable, "-c", {STUBBORN!r}, str(port)]
+embedded_server.serve(None, lambda about: print(about.process.pid, flush=True))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", source], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        server_pid = int(running.stdout.readline())
+        running.kill()
+    wait_for(lambda: not alive(server_pid), "the end of the server")
 
 
 def test_up_says_why_the_real_server_does_not_start(tmp_path: Path) -> None:

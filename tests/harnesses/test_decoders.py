@@ -5,21 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spool.domain.outcome import Facts, Outcome, OutcomeKind, classify
-from spool.domain.promise.reader import PromiseReader
-from spool.domain.stream import Denied, Done, ErrorKind, StreamEvent
-from spool.engine.transcript import Transcript
-from spool.harness import registry
+from spool.domain.agent.stream import Denied, Done, ErrorKind
+from spool.domain.loop.outcome import OutcomeKind
 from spool.harness.lines import JsonShrinker
+from tests.harnesses.recordings import RECORDINGS, Recording, decode
 
-FOLDER = Path(__file__).parent / "transcripts"
 EXPECTED = {
     "complete": OutcomeKind.COMPLETED,
     "failed": OutcomeKind.FAILED,
@@ -36,49 +31,9 @@ GARBAGE = [b"", b"{", b"}", b"null", b"{}", b'{"type":1}', b'{"type":"x"}', b"["
            b'{"type":"assistant","message":{"content":[{"type":"text","text":null}]}}']  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Recording:
-    harness: str
-    scene: str
-
-    def read(self, stream: str) -> bytes:
-        path = FOLDER / self.harness / f"{self.scene}.{stream}"
-        return path.read_bytes() if path.exists() else b""
-
-    def __str__(self) -> str:
-        return f"{self.harness}-{self.scene}"
-
-
-RECORDINGS = [Recording(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.out"))]
 WITH_JSON = [recording for recording in RECORDINGS if recording.harness != "aider"]
 every = pytest.mark.parametrize("recording", RECORDINGS, ids=str)
 every_json = pytest.mark.parametrize("recording", WITH_JSON, ids=str)
-
-
-def decode(
-    recording: Recording, chunks: list[bytes], *, stderr: str | None = None, side: str | None = None
-) -> tuple[Outcome, list[StreamEvent]]:
-    """Run a transcript through decoder, promise reader and outcome, as the engine does."""
-    events: list[StreamEvent] = []
-    reader = PromiseReader()
-    allow_all = recording.scene != "refused"
-    decoder = registry.find(recording.harness, {}).decoder()
-    transcript = Transcript(decoder, reader, events.append, allow_all=allow_all)
-    for chunk in chunks:
-        transcript.feed(chunk)
-    transcript.finish(
-        recording.read("err").decode("utf-8", "replace") if stderr is None else stderr,
-        recording.read("side").decode("utf-8", "replace") if side is None else side,
-    )
-    facts = Facts(
-        exit_code=0,
-        reading=reader.finish(),
-        failure=transcript.failure,
-        denied=tuple(transcript.denied),
-        changed_files=0 if recording.scene == "refused" else 1,
-        usage=transcript.usage,
-    )
-    return classify(facts), events
 
 
 def test_every_agent_is_recorded() -> None:

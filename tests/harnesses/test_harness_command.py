@@ -85,16 +85,16 @@ def test_an_agent_of_the_persons_own_is_not_asked_for_its_version(scratch: Scrat
     assert "touch" not in scratch.spool("harness", "list").stdout.partition("mine")[2].partition("\n")[0]
 
 
-@pytest.mark.parametrize("name", list(SETUPS))
-def test_doctor_never_calls_an_agent_that_works_not_signed_in(name: str, tmp_path: Path) -> None:
-    if why := missing(name):
+@pytest.mark.parametrize("agent", list(SETUPS))
+def test_doctor_never_calls_an_agent_that_works_not_signed_in(agent: str, tmp_path: Path) -> None:
+    if why := missing(agent):
         pytest.skip(why)
-    with rigged(name, tmp_path) as rig:
-        program = shutil.which(name, path=agents_path())
+    with rigged(agent, tmp_path) as rig:
+        program = shutil.which(agent, path=agents_path())
         assert program is not None
-        (rig.scratch.bin / name).symlink_to(program)  # only this one: the others take seconds to print their versions
+        (rig.scratch.bin / agent).symlink_to(program)  # only this one: the others take seconds to print their versions
         done = rig.scratch.spool("doctor", "--json", env={"PATH": f"{rig.scratch.bin}:{os.environ['PATH']}"})
     found = {one["agent"]["name"]: one["agent"] for one in json.loads(done.stdout)["findings"] if "agent" in one}
     in_settings = ("codex", "opencode")  # with a provider of the person's own, whose key may be anywhere
-    assert found[name]["sign_in"] == ("unknown" if name in in_settings else "signed in"), found[name]
+    assert found[agent]["sign_in"] == ("unknown" if agent in in_settings else "signed in"), found[agent]
     assert KEY not in done.stdout

@@ -1,4 +1,4 @@
-"""Each real agent at work inside the fence: the home is hidden, the model is on loopback, the work comes back."""
+"""Each real agent at work inside the sandbox: the home is hidden, the model is on loopback, the work comes back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fenced import needs_a_sandbox
 from tests.harnesses.rig import Rig
 from tests.harnesses.script import COMPLETE, Run, Say, Shell, work
 from tests.harnesses.setups import agents_path
 from tests.support import CHANGE, make_scratch
+from tests.support.sandboxed import needs_a_sandbox
 
 pytestmark = needs_a_sandbox
 

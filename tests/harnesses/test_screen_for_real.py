@@ -11,8 +11,8 @@ from tests.harnesses.rig import rigged
 from tests.harnesses.script import COMPLETE, Run, Say, Shell
 from tests.harnesses.setups import missing
 from tests.support import CHANGE
-from tests.tui.support import run_events, run_state
-from tests.tui.terminal import terminal
+from tests.support.terminal import terminal
+from tests.support.tui import run_events, run_state
 
 TASKS = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
 
@@ -36,8 +36,8 @@ def test_two_stories_on_the_screen(tmp_path: Path) -> None:
             at.spool("tui", CHANGE, *words)
             at.until_shown("Proposal", "R run")
             at.keys("R")
-            at.until(lambda: "Stories  2 unbroken" in at.text())
-            assert "✓ done: all stories are complete" in at.text()
+            at.until(lambda: "Stories  2 agent's word" in at.text())
+            assert "~ done: all stories are complete" in at.text()
             at.keys("Enter")
             at.until_shown("► Bash", "I did story 1.")
             at.keys("Right")

@@ -22,6 +22,7 @@ def types(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("agent", ["claude", "opencode"])
 def test_a_change_of_three_stories_whose_second_fails_once(agent: str, tmp_path: Path) -> None:
     if why := missing(agent):

@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from spool.domain.budget import Budgets, Limit, exceeded
-from spool.domain.outcome import StopCause
-from spool.domain.prices import Price
-from spool.domain.promise.reader import PromiseReader
-from spool.domain.stream import Done, StreamEvent, Usage, UsageSoFar
-from spool.engine.transcript import Transcript
-from spool.engine.watch import BudgetWatch
+from spool.domain.agent.prices import Price
+from spool.domain.agent.stream import Done, StreamEvent, Usage, UsageSoFar
+from spool.domain.judging.promise.reader import PromiseReader
+from spool.domain.loop.budget import Budgets, Limit, exceeded
+from spool.domain.loop.outcome import StopCause
+from spool.engine.agent_limits import BudgetWatch
+from spool.engine.agent_transcript import AgentTranscript
 from spool.harness import registry
-from tests.harnesses.test_decoders import RECORDINGS, Recording, decode
+from tests.harnesses.recordings import RECORDINGS, Recording, decode
 
 HARNESSES = sorted({recording.harness for recording in RECORDINGS})
 SO_FAR = ["claude", "opencode", "pi", "qwen"]
@@ -97,5 +97,5 @@ def test_a_cost_of_nothing_for_many_tokens_is_unknown(name: str) -> None:
     assert (transcript.usage.tokens, transcript.usage.cost_usd) == (2_036, None)
 
 
-def _transcript(name: str, events: list[StreamEvent], price: Price | None = None) -> Transcript:
-    return Transcript(registry.find(name, {}).decoder(), PromiseReader(), events.append, price=price)
+def _transcript(name: str, events: list[StreamEvent], price: Price | None = None) -> AgentTranscript:
+    return AgentTranscript(registry.find(name, {}).decoder(), PromiseReader(), events.append, price=price)

@@ -11,7 +11,7 @@ from tests.harnesses.rig import Rig, rigged
 from tests.harnesses.script import Run, Say, Shell
 from tests.harnesses.setups import missing
 from tests.support import wait_for
-from tests.worktrees import fleet_of
+from tests.support.worktrees import fleet_of
 
 TICK = "sed -i '0,/- \\[ \\]/s//- [x]/' openspec/changes/add-auth/tasks.md"
 TASKS = "## 1. Login\n\n- [ ] 1.1 Write the form\n- [ ] 1.2 Look at it\n- [ ] 1.3 Test it\n"

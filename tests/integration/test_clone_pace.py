@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.host.command import run_command
+from spool.host.external_command import run_command
 from spool.host.git.checkpoints.pace import paced
 from spool.host.git.workspaces.clone_pace import heard
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from spool.errors import CommandTimeout
-from spool.host import command
-from spool.host.command import run_command
+from spool.host import external_command
+from spool.host.external_command import run_command
 
 STUBBORN = ["sh", "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"]
 
@@ -39,7 +39,7 @@ def test_a_command_that_is_given_up_dies_though_the_loop_shuts_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid, asked = tmp_path / "pid", tmp_path / "asked"
-    monkeypatch.setattr(command, "_TERM_GRACE_S", 60.0)
+    monkeypatch.setattr(external_command, "_TERM_GRACE_S", 60.0)
     stubborn = ["sh", "-c", "trap 'touch asked' TERM; echo $$ > pid; while :; do sleep 0.1; done"]
 
     async def main() -> None:
@@ -48,6 +48,7 @@ def test_a_command_that_is_given_up_dies_though_the_loop_shuts_down(
             await asyncio.sleep(0.01)
         assert not timed_out.done()  # it is being given up, and the loop ends meanwhile
 
+    gc.collect()  # what earlier tests left open is theirs
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         asyncio.run(main())
@@ -58,6 +59,7 @@ def test_a_command_that_is_given_up_dies_though_the_loop_shuts_down(
 
 
 def test_a_command_that_takes_too_long_leaves_nothing_open(tmp_path: Path) -> None:
+    gc.collect()  # what earlier tests left open is theirs
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(CommandTimeout, match="did not answer"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +12,17 @@ from pathlib import Path
 import pytest
 
 import spool
-from spool.domain.results import junit, readers
-from spool.domain.results.model import Results, Status
-from spool.domain.results.reader import Place
+from spool.domain.judging.results import junit, readers
+from spool.domain.judging.results.declaration import ResultPlace
+from spool.domain.judging.results.model import Results, ResultStatus
+from tests.support import PYTHON
 
 RUNNERS = Path(
     os.environ.get("SPOOL_RUNNERS_DIR")
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spool-runners"
 )
 REPORTERS = Path(spool.__file__).parent / "reporters"
-PYTEST = f"{sys.executable} -m pytest -p no:cacheprovider"
+PYTEST = f"{PYTHON} -m pytest -p no:cacheprovider"
 MIXED = """
     import pytest
     def test_ok(): pass
@@ -73,7 +73,7 @@ class Project:
         """Run a command as a gate does and return its results."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NODE", "SPOOL"))}
         inherited = {**clean, "NO_COLOR": "1", "CI": "1", **variables}
-        place = Place(scratch=str(self.scratch), reporters=str(REPORTERS))
+        place = ResultPlace(scratch=str(self.scratch), reporters=str(REPORTERS))
         self.scratch.mkdir()
         done = subprocess.run(
             ["sh", "-c", command],
@@ -119,7 +119,14 @@ def need_runner(name: str) -> str:
 
 @pytest.mark.parametrize(
     "options",
-    ["", "-n 2", "-q --strict-markers --strict-config -W error", "-v -s", "-p no:terminal", "--junitxml=own.xml"],
+    [
+        "",
+        pytest.param("-n 2", marks=pytest.mark.long),
+        "-q --strict-markers --strict-config -W error",
+        "-v -s",
+        "-p no:terminal",
+        "--junitxml=own.xml",
+    ],
 )
 def test_pytest_reports_each_test_through_the_plugin(project: Project, options: str) -> None:
     project.write("test_mixed.py", MIXED)
@@ -178,7 +185,7 @@ def test_pytest_that_stops_at_the_first_failure_is_not_complete(project: Project
     assert len(results.failing) == 1
 
 
-@pytest.mark.parametrize("options", ["", "-n 2"])
+@pytest.mark.parametrize("options", ["", pytest.param("-n 2", marks=pytest.mark.long)])
 def test_pytest_collection_errors_fail_by_file(project: Project, options: str) -> None:
     project.write("test_mixed.py", MIXED)
     project.write("test_broken.py", "import nothing_like_this\n")
@@ -226,7 +233,7 @@ def test_unittest_names_all_tests_with_v_and_counts_them_without(project: Projec
             def test_skipped(self): pass
         """,
     )
-    verbose = project.results(f"{sys.executable} -m unittest -v")
+    verbose = project.results(f"{PYTHON} -m unittest -v")
     assert statuses(verbose) == {
         "test_u.T.test_bad": "failed",
         "test_u.T.test_ok": "passed",
@@ -234,7 +241,7 @@ def test_unittest_names_all_tests_with_v_and_counts_them_without(project: Projec
     }
     assert (verbose.complete, verbose.names_all) == (True, True)
     shutil.rmtree(project.scratch)
-    short = project.results(f"{sys.executable} -m unittest")
+    short = project.results(f"{PYTHON} -m unittest")
     assert statuses(short) == {"test_u.T.test_bad": "failed"}
     assert (short.complete, short.names_all, short.unnamed) == (True, False, 2)
 
@@ -352,4 +359,4 @@ def test_prove_verbose_is_read_by_file(project: Project) -> None:
     results = project.results("prove -v t")
     assert statuses(results) == {"t/a.t > fine": "passed", "t/a.t > bad": "failed", "t/b.t > only": "passed"}
     assert not results.complete
-    assert all(test.status is not Status.SKIPPED for test in results.tests)
+    assert all(test.status is not ResultStatus.SKIPPED for test in results.tests)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import Scratch, Steps, midday, wait_for
-from tests.worktrees import Fleet, Worktree, fleet_of
+from tests.support.worktrees import Fleet, Worktree, fleet_of
 
 ENDLESS: Steps = [
     {"say": "Working"},

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import jsonschema
 import pytest
 
 from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
-from tests.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone, processes_of
+from tests.support.worktrees import WORKING, Fleet, Worktree, fleet_of, is_gone, processes_of
 
 TICK: dict[str, Any] = {"tick": 1}
 HOSTILE = """a"$(touch P)'b #(touch P)"""
@@ -193,7 +192,7 @@ def test_a_runner_that_was_killed_is_shown_as_stopped_by_every_reader(tree: Work
     tree.wait_until_working()
     os.kill(tree.state()["runner"]["pid"], signal.SIGKILL)
     wait_for(lambda: not tree.fleet.rows())
-    assert tree.state()["status"] == "running"
+    assert (tree.state()["status"], tree.state()["current_iteration"]) == ("stopped", 1)  # the list has looked
     assert "stopped: its runner died" in tree.fleet.wt("status", "add-auth").stdout
     assert "its runner died" in tree.fleet.wt("list", "--all").stdout
     assert "its runner died" in tree.fleet.scratch.spool("ps", "--all").stdout
@@ -202,6 +201,76 @@ def test_a_runner_that_was_killed_is_shown_as_stopped_by_every_reader(tree: Work
     tree.fleet.wt("resume", "add-auth", "--terminal", "none")
     wait_for(lambda: tree.state()["status"] == "done")
     assert [one["exit_reason"] for one in tree.state()["iterations"]] == ["interrupted", "finished"]
+
+
+@pytest.mark.parametrize("look", ["ps", "list", "status"])
+def test_the_loop_file_of_a_killed_runner_says_so_as_soon_as_anything_looks_at_it(tree: Worktree, look: str) -> None:
+    tree.script(WORKING)
+    tree.start()
+    tree.wait_until_working()
+    runner = tree.state()["runner"]["pid"]
+    os.kill(runner, signal.SIGKILL)
+    wait_for(lambda: is_gone(runner))
+    assert tree.state()["status"] == "running"
+    looks = {
+        "ps": lambda: tree.fleet.scratch.spool("ps"),
+        "list": lambda: tree.fleet.wt("list"),
+        "status": lambda: tree.fleet.wt("status", "add-auth"),
+    }
+    assert looks[look]().returncode == 0
+    state = tree.state()
+    assert (state["status"], state["current_iteration"]) == ("stopped", 1)
+    assert state["reason"].startswith("its runner died")
+
+
+def test_what_the_agent_writes_to_standard_error_is_in_the_log_and_marked(tree: Worktree) -> None:
+    tree.script([{"say": "Hello."}, {"stderr": "warning: old\nand \u001b[31mred"}, TICK, TICK])
+    tree.run()
+    lines = tree.log.read_text().splitlines()
+    at = lines.index("stderr: warning: old")
+    assert lines[at + 1] == "stderr: and red"
+    assert lines.index("Hello.") < at
+
+
+def test_the_pid_that_the_start_prints_is_that_of_the_window_in_the_file(tree: Worktree) -> None:
+    tree.fleet.scratch.agent("import subprocess, sys\nsys.exit(subprocess.call(sys.argv[1:]))", name="window")
+    settings = Path(tree.fleet.env["XDG_CONFIG_HOME"]) / "spool"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('terminal = ["window", "{command}"]\n')
+    tree.script(WORKING)
+    done = tree.fleet.wt("start", "add-auth", "Go", "--harness", "scripted")
+    assert f"(pid {tree.pid_file()})" in done.stdout, done.stdout
+    assert tree.state()["terminal_pid"] == tree.pid_file() != tree.state()["runner"]["pid"]
+
+
+def test_a_list_whose_boxes_the_agent_ticked_itself_ends_on_its_word(tree: Worktree) -> None:
+    tree.script([TICK, TICK])
+    done = tree.fleet.wt("start", "add-auth", "Go", "--harness", "scripted", "--terminal", "none")
+    assert done.stderr == "wt-loop: nothing will be checked: --verify CMD, or spool init\n"
+    wait_for(lambda: tree.status_now() == "done")
+    said = "done on the agent's word: tasks: 2 of 2 boxes are ticked; no test was run; --verify CMD checks"
+    assert f"Checked   {said}" in tree.fleet.wt("status", "add-auth").stdout
+    assert "on the agent's word: 2 of 2 boxes are ticked" in tree.fleet.wt("list", "--all").stdout
+    assert "--- nothing will be checked: --verify CMD, or spool init" in tree.log.read_text()
+
+
+def test_settings_of_the_main_checkout_hold_in_its_worktrees(fleet: Fleet) -> None:
+    fleet.env["SPOOL_TRUSTED_PATHS"] = ""
+    config = fleet.scratch.root / ".spool" / "config.toml"
+    config.write_text('fullscreen = true\nworktree_setup = "true"\nmax_iterations = 7\n')  # not committed
+    fleet.scratch.trust()
+    tree = fleet.worktree("add-auth")
+    assert not (tree.path / ".spool" / "config.toml").exists()
+    shown = json.loads(fleet.scratch.spool("config", "--json", cwd=tree.path).stdout)
+    assert (shown["fullscreen"]["value"], shown["fullscreen"]["origin"]) == (True, str(config))
+    (tree.path / ".spool").mkdir(exist_ok=True)
+    (tree.path / ".spool" / "config.toml").write_text("max_iterations = 3\n")
+    shown = json.loads(fleet.scratch.spool("config", "--json", cwd=tree.path).stdout)
+    assert (shown["max_iterations"]["value"], shown["fullscreen"]["value"]) == (3, True)
+    config.write_text('worktree_setup = "false"\n')  # what nobody trusted does not count there either
+    refused = fleet.wt("start", "add-auth", "Go", "--harness", "scripted", "--terminal", "none")
+    assert refused.returncode == 2
+    assert "settings that you have not trusted: worktree_setup" in refused.stderr
 
 
 def test_what_an_agent_cleans_away_comes_back(tree: Worktree) -> None:
@@ -262,10 +331,7 @@ def test_of_two_starts_at_once_one_wins(tree: Worktree) -> None:
 def begin(tree: Worktree) -> subprocess.Popen[bytes]:
     """Begin a start in the background, and return at once."""
     words = ["start", tree.change, "Go", "--harness", "scripted", "--terminal", "none"]
-    return subprocess.Popen(
-        [sys.executable, "-c", "from spool.__main__ import wt_loop; wt_loop()", *words],
-        cwd=tree.fleet.scratch.root, env=tree.fleet.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    return tree.fleet.scratch.start(argv=tree.fleet.scratch.wt_argv(*words), stderr=subprocess.PIPE)
 
 
 # Which worktree is meant
@@ -451,6 +517,7 @@ def test_no_ticket_with_its_environment_stays_behind(tree: Worktree) -> None:
 # Many at once
 
 
+@pytest.mark.long
 def test_ten_loops_at_once(fleet: Fleet) -> None:
     trees = [fleet.worktree(f"change-{number}") for number in range(10)]
     for tree in trees:

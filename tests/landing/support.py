@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from spool.domain.gates.values import Proof
-from spool.domain.loop import Door, PlanState, Runner, state_path
-from spool.domain.state import LoopState
-from spool.domain.verdict import Status
-from spool.host.state.store import StateFolder
-from tests.support import PATIENCE_S, Scratch, make_scratch
+from spool.domain.judging.gates.gate import Proof
+from spool.domain.loop.state import LoopState
+from spool.domain.loop.summary import LoopKind, PlanState, Runner, state_path
+from spool.domain.loop.verdict import Status
+from spool.host.state.loop_store import StateFolder
+from tests.support import PATIENCE_S, PYTHON, Scratch, make_scratch
 
-CHECK = f"{sys.executable} -m unittest"
+CHECK = f"{PYTHON} -m unittest"
 TEST = """import pathlib
 import unittest
 
@@ -72,13 +72,13 @@ class Field:
     def finish(self, change: str, proof: Proof | None = Proof.PROVED, status: Status = Status.DONE) -> None:
         """Write the state of a loop that has ended."""
         now = datetime.now(UTC)
-        path = state_path(str(self.root), Door.RUN, change)
+        path = state_path(str(self.root), LoopKind.RUN, change)
         folder = StateFolder(Path(path))
         folder.prepare()
         folder.save(
             LoopState(
                 run_id=f"run-{change}",
-                door=Door.RUN,
+                door=LoopKind.RUN,
                 change=change,
                 project=str(self.root),
                 worktree=str(self.root),

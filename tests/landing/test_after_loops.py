@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fenced import needs_a_sandbox
 from tests.landing.support import Field, make_field, part
 from tests.support import CHANGE, PATIENCE_S
+from tests.support.sandboxed import needs_a_sandbox
 
 DONE = "## 1. Loop\n\n- [x] 1.1 Write the loop\n- [x] 1.2 Test the loop\n"
 CHECK = "sh check.sh"

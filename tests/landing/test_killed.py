@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from spool.app.land import find_here, land
-from spool.app.landing_attempt import LandRequest
-from spool.app.landing_moves import Moves
-from spool.app.settings import resolve_settings
-from spool.domain.landing import Fate, Landing, Move
+from spool.app.landing.attempt import LandRequest
+from spool.app.landing.moves import Moves
+from spool.app.landing.train import find_here, land
+from spool.app.starting.effective_settings import resolve_settings
+from spool.domain.account.landing_order import Fate, Landing, Move
 from spool.host.clock import SystemClock
-from spool.host.git.landing.errors import TargetMoved
-from spool.host.git.landing.target import landing_lock
+from spool.host.git.landing.target_branch import landing_lock
+from spool.host.git.landing.target_errors import TargetMoved
 from spool.host.state.landings import Landings
-from spool.views.landing import LandLines
+from spool.views.landing_view import LandLines
 from tests.landing.support import CHECK, Field, make_field, part
-from tests.scale import trials
 from tests.support import PATIENCE_S
+from tests.support.scale import trials
 
 _STEPS = {
     "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.symlink", "shutil.rmtree", "shutil.copyfile",
@@ -243,6 +243,7 @@ def test_a_target_that_moved_is_not_moved(field: Field) -> None:
     assert field.leavings() == []
 
 
+@pytest.mark.long
 def test_at_the_steps_of_a_whole_landing(field: Field) -> None:
     """Kill the whole of it, from the rebase to the record; the next command lands what is left, and says so."""
     settings = resolve_settings(field.root, {"gates": [{"run": CHECK}]}).settings

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from spool.domain.gates.values import Proof
-from tests.fenced import needs_a_sandbox
+from spool.domain.judging.gates.gate import Proof
 from tests.landing.support import Field, make_field
 from tests.support import CHANGE, PATIENCE_S, wait_for
+from tests.support.sandboxed import needs_a_sandbox
 
 DONE = "## 1. Loop\n\n- [x] 1.1 Write the loop\n- [x] 1.2 Test the loop\n"
 CHECK = "sh check.sh"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from spool.domain.gates.values import Proof
-from spool.domain.verdict import Status
+from spool.domain.judging.gates.gate import Proof
+from spool.domain.loop.verdict import Status
 from tests.landing.support import TEST, Field, make_field, part
+from tests.support import PYTHON
 
 CLEAN = [f"clean-{number}" for number in range(7)]
 CONFLICTING = ["shared-1", "shared-2", "shared-3"]
@@ -137,7 +137,7 @@ def test_a_person_commits_to_the_target_meanwhile(field: Field) -> None:
         f"[ -e {flag} ] && exit 0\ntouch {flag}\ncd {field.root}\n"
         "echo person > person.txt\ngit add person.txt\ngit commit -qm person\n"
     )
-    done = field.scratch.spool("land", "--json", "--verify", f"sh {person}; {sys.executable} -m unittest")
+    done = field.scratch.spool("land", "--json", "--verify", f"sh {person}; {PYTHON} -m unittest")
     assert done.returncode == 0, done.stderr
     (landing,) = json.loads(done.stdout)["landings"]
     assert landing["tries"] == 2

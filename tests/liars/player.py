@@ -7,7 +7,6 @@ import os
 import shlex
 import stat
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from tests.liars.blind.case import OUTSIDE, Case
 from tests.liars.blind.projects import CHANGE
 from tests.support import Scratch, wait_for
+from tests.support.plain_python import plain_python
 
 NAME = CHANGE.rpartition("/")[2]
 _LIMITS = {
@@ -50,7 +50,7 @@ def play(case: Case, door: str, base: Path, *, checks: bool = False) -> Played:
             done = scratch.spool("run", NAME, *flags, timeout=600)
         case _:
             words = ["start", NAME, "Do it.", "--path", str(scratch.root), "--done", "promise", "--terminal", "none"]
-            done = _wt_loop(scratch, *words, "--harness", "opencode", *flags)
+            done = scratch.wt_loop(*words, "--harness", "opencode", *flags, timeout=600)
             wait_for(
                 lambda: _state(scratch, door).get("status", "running") != "running" or done.returncode, patience_s=600
             )
@@ -67,27 +67,13 @@ def _fails(check: str, scratch: Scratch) -> bool:
     return bool(subprocess.run(["bash", "-c", check], cwd=scratch.root, env=scratch.env, check=False).returncode)
 
 
-def _wt_loop(scratch: Scratch, *words: str) -> subprocess.CompletedProcess[str]:
-    code = "from spool.__main__ import wt_loop; wt_loop()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=scratch.root,
-        env=scratch.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
 def _scratch(case: Case, base: Path) -> Scratch:
     top, home, folder = base / "project", base / "home", base / "bin"
     root = top / case.folder
     for path in (root, home, folder, base / "outside"):
         path.mkdir(parents=True)
     env = {
-        "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([str(folder), str(plain_python()), os.environ["PATH"]]),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "LANG": "C.UTF-8",

@@ -108,6 +108,7 @@ def by_pipx(machine: Machine) -> Iterator[None]:
     machine.run("pipx", "uninstall", "spool-loop")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("installed_by", [by_pip, by_uv, by_pipx])
 def test_it_runs_and_uninstalls(machine: Machine, installed_by: Callable[[Machine], Iterator[None]]) -> None:
     steps = installed_by(machine)
@@ -120,6 +121,7 @@ def test_it_runs_and_uninstalls(machine: Machine, installed_by: Callable[[Machin
     assert machine.left() == set()
 
 
+@pytest.mark.long
 def test_after_cleaning_and_uninstalling_only_what_is_documented_stays(machine: Machine) -> None:
     steps = by_uv(machine)
     next(steps)

@@ -1,4 +1,4 @@
-"""Attacks on the fence by somebody who has not seen it; each has a check of its own, run outside afterwards.
+"""Attacks on the sandbox by somebody who has not seen it; each has a check of its own, run outside afterwards.
 
 The hostile agent attacks twice: first it gives up, so that Spool reverts in a clone that the attack prepared, then it
 claims completion, so that gates run, the work is committed, and its branch is fetched.
@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fenced import needs_a_sandbox
-from tests.support import CHANGE, PATIENCE_S, Scratch
+from tests.support import CHANGE, PATIENCE_S, Scratch, warm
+from tests.support.sandboxed import needs_a_sandbox
 
 pytestmark = needs_a_sandbox
 BLIND = Path(__file__).parent / "blind"
 ATTACKS = sorted(path.parent.name for path in BLIND.glob("*/attack.sh"))
 ON_A_TERMINAL = "26-terminal"
+WAITING = ("25-inherited-descriptors", "34-flicker")
 OFFLINE = ("27-net-off", "36-net-deputy")
 FLOOD = "(strict) MAIN grew"
 """Not an escape: an agent's output is kept whole, up to `output_limit_mb`, with the loop's state."""
@@ -76,7 +77,9 @@ def prepare(scratch: Scratch, canary: str) -> None:
     scratch.git("commit", "--quiet", "--message", "a check")
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in WAITING else ()) for name in ATTACKS]
+)
 def test_the_fence_holds(scratch: Scratch, name: str) -> None:
     canary = secrets.token_hex(16)
     prepare(scratch, canary)
@@ -100,7 +103,7 @@ def test_the_fence_holds(scratch: Scratch, name: str) -> None:
         argv = scratch.argv("run", CHANGE, "--harness", "hostile", "--no-interactive", *words)
         if name == ON_A_TERMINAL:
             argv = ["script", "--quiet", "--return", "--command", shlex.join(argv), "/dev/null"]
-        done = subprocess.run(
+        done = warm.run(
             argv,
             cwd=scratch.root,
             env={**scratch.env, **secret, "TERM": "xterm"},
@@ -109,7 +112,6 @@ def test_the_fence_holds(scratch: Scratch, name: str) -> None:
             text=True,
             errors="replace",
             timeout=DEADLINE_S,
-            check=False,
         )
         output = scratch.home.parent / "output"
         output.write_text(done.stdout + done.stderr)

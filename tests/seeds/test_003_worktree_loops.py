@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import Scratch, wait_for
-from tests.worktrees import (
+from tests.support.worktrees import (
     SCREEN,
     WORKING,
     Display,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
 from spool.tui.widgets.paged import PagedView
 from tests.support import CHANGE, Scratch, Steps
-from tests.tui.support import (
+from tests.support.tui import (
     alive,
     hit,
     make_app,

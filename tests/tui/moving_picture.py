@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support import make_scratch
-from tests.tui.terminal import Terminal, terminal
+from tests.support.terminal import Terminal, terminal
 
 COLUMNS, ROWS = 100, 30
 PLAYED_S = 24.0

@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from spool.domain.events import Event, GateStarted, IterationEnded, Reverted, Waiting
-from spool.domain.settings import Settings
+from spool.domain.judging.gates.gate import GatePurpose
+from spool.domain.loop.events import Event, GateStarted, IterationEnded, Reverted, Waiting
+from spool.domain.loop.settings import Settings
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.theme import LIGHT
-from tests.tui.scene import CHANGE, Clock, gated, make_scene, stuck
-from tests.tui.support import text_of, until
-from tests.tui.test_snapshots import FixedClient
+from tests.support.scene import CHANGE, Clock, gated, make_scene, stuck
+from tests.support.tui import text_of, until
+from tests.tui.fixed_client import FixedClient
 
 STEP = timedelta(seconds=18)
 _ROOT = "/home/ada/shop"
@@ -40,7 +41,7 @@ def pictures() -> dict[str, Picture]:
     """Return the pictures by the names of their files."""
     now = datetime.now(UTC)
     wait = Waiting(seconds=900.0, until=now + timedelta(seconds=432), reason="rate limit: slow down")
-    gate = GateStarted(gate="pytest", purpose="claim", expected_s=60.0)
+    gate = GateStarted(gate="pytest", purpose=GatePurpose.CLAIM, expected_s=60.0)
     return {
         "loop-screen": Picture((124, 34), "test_middleware.py", more=(gate,)),
         "loop-wide": Picture((200, 44), "src/middleware.py", more=(gate,)),

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from spool.app.client import Diff, Edited
-from spool.domain.loop import LoopSummary
-from spool.domain.settings import Settings
+from spool.app.loops.client import Diff, Edited
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.summary import LoopSummary
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.screens.resume import ResumeScreen
@@ -19,9 +19,9 @@ from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.picker import Picker
 from spool.tui.widgets.story_tabs import StoryTabs
 from tests.support import Scratch
-from tests.tui.scene import CHANGE, Scene, half_way, make_scene
-from tests.tui.support import make_app, opened, press, run_state, start_loop, still, text_of, two_stories, until
-from tests.tui.test_screens import QuietClient
+from tests.support.scene import CHANGE, Scene, half_way, make_scene
+from tests.support.tui import make_app, opened, press, run_state, start_loop, still, text_of, two_stories, until
+from tests.tui.quiet_client import QuietClient
 
 
 @pytest.fixture

@@ -8,27 +8,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from spool.app.diffs import Diff
-from spool.app.loops import loop_at
-from spool.app.reporting import Report, Reported, account_loop
-from spool.domain.account.values import Account
-from spool.domain.events import Event, RunEnded
-from spool.domain.loop import Door
-from spool.domain.settings import Settings
-from spool.domain.spec import LoopSpec
-from spool.domain.verdict import Status
+from spool.app.loops.loop_list import loop_at
+from spool.app.reporting.diffs import Diff
+from spool.app.reporting.loop_reports import LoopReports, Reported, account_loop
+from spool.domain.account.history import LoopHistory
+from spool.domain.loop.events import Event, RunEnded
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopKind
+from spool.domain.loop.verdict import Status
 from spool.host.state.journal import JournalReader
 from spool.tui.screens.result import ResultScreen
 from spool.views import words
-from spool.views.lines import PlainView
-from spool.views.receipt import receipt_lines
+from spool.views.live.line_view import PlainView
+from spool.views.receipt_lines import receipt_lines
 from spool.views.report.html import html as html_report
-from spool.views.report.markdown import markdown
+from spool.views.report.markdown_report import markdown
 from spool.views.report.terminal import page
-from tests.night import run_night, set_up_night
 from tests.support import CHANGE, Scratch, make_scratch
-from tests.tui.support import make_app, opened, text_of, until
-from tests.web.support import serving
+from tests.support.night import run_night, set_up_night
+from tests.support.tui import make_app, opened, text_of, until
+from tests.support.web import serving
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +45,18 @@ def events(night: Scratch) -> list[Event]:
 
 
 @pytest.fixture
-def report(night: Scratch) -> Report:
-    loop = loop_at(night.root, Door.RUN, CHANGE)
+def report(night: Scratch) -> LoopReports:
+    loop = loop_at(night.root, LoopKind.RUN, CHANGE)
     assert loop is not None
-    return Report(made_at=loop.updated_at, since=None, loops=(account_loop(loop),))
+    return LoopReports(made_at=loop.updated_at, since=None, loops=(account_loop(loop),))
 
 
 @pytest.fixture
-def account(report: Report) -> Account:
+def account(report: LoopReports) -> LoopHistory:
     return report.loops[0].account
 
 
-def shown(account: Account) -> list[str]:
+def shown(account: LoopHistory) -> list[str]:
     """Return the figures that every report shows, as words."""
     receipt = account.receipt
     assert receipt.usage.tokens is not None
@@ -75,7 +75,7 @@ def shown(account: Account) -> list[str]:
     ]
 
 
-def story_figures(account: Account) -> list[tuple[str, ...]]:
+def story_figures(account: LoopHistory) -> list[tuple[str, ...]]:
     """Return the figures of each story that began."""
     return [
         (
@@ -89,7 +89,7 @@ def story_figures(account: Account) -> list[tuple[str, ...]]:
     ]
 
 
-def test_the_account_is_what_the_runner_saved(account: Account, events: list[Event], night: Scratch) -> None:
+def test_the_account_is_what_the_runner_saved(account: LoopHistory, events: list[Event], night: Scratch) -> None:
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert account.receipt == ended.receipt
@@ -100,7 +100,7 @@ def test_the_account_is_what_the_runner_saved(account: Account, events: list[Eve
     assert [record["duration_s"] for record in saved["recent"]] == [one.seconds for one in account.attempts]
 
 
-def test_ps_and_status(account: Account, night: Scratch) -> None:
+def test_ps_and_status(account: LoopHistory, night: Scratch) -> None:
     elapsed = words.duration(account.elapsed_s)
     head, row = night.spool("ps", "--all").stdout.splitlines()
     assert row[head.index("ELAPSED") :].split("  ")[0] == elapsed
@@ -116,7 +116,7 @@ def test_ps_and_status(account: Account, night: Scratch) -> None:
     assert not re.search(r"\btime\b", f"{head}{status}", re.IGNORECASE), "each figure is named by what it is"
 
 
-def test_the_terminal(account: Account, events: list[Event]) -> None:
+def test_the_terminal(account: LoopHistory, events: list[Event]) -> None:
     printed = io.StringIO()
     view = PlainView(stream=True, verbose=False, out=printed)
     for event in events:
@@ -126,7 +126,7 @@ def test_the_terminal(account: Account, events: list[Event]) -> None:
     assert all(line in block for line in receipt_lines(account.receipt))
 
 
-def test_the_report_in_every_format(account: Account, report: Report) -> None:
+def test_the_report_in_every_format(account: LoopHistory, report: LoopReports) -> None:
     pages = (
         "\n".join(line.text for line in page(report, 120)),
         markdown(report).replace("\\", ""),
@@ -150,7 +150,7 @@ def text_in(source: str) -> str:
     return read.text
 
 
-def check(text: str, account: Account) -> None:
+def check(text: str, account: LoopHistory) -> None:
     """Check that a text has all figures: of the loop, and of each story on one line."""
     assert [figure for figure in shown(account) if figure not in text] == []
     assert re.search(rf"Elapsed\W+{re.escape(words.duration(account.elapsed_s))}", text)
@@ -158,7 +158,7 @@ def check(text: str, account: Account) -> None:
         assert re.search(r"\b[^\n]{0,80}?".join(map(re.escape, figures)), " ".join(text.split()))
 
 
-def test_the_page(account: Account, night: Scratch) -> None:
+def test_the_page(account: LoopHistory, night: Scratch) -> None:
     pytest.importorskip("starlette")
     usage = account.receipt.usage
     with serving(night) as server:
@@ -172,7 +172,9 @@ def test_the_page(account: Account, night: Scratch) -> None:
     assert figures in " ".join(listed.split())
 
 
-async def test_the_screen(account: Account, report: Report, night: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_screen(
+    account: LoopHistory, report: LoopReports, night: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def reported() -> Reported:
         return report.loops[0]
 
@@ -186,7 +188,7 @@ async def test_the_screen(account: Account, report: Report, night: Scratch, monk
     assert [line for line in printed if len(line) <= 120 and line.strip() not in shown_lines] == []
 
 
-def test_telemetry(account: Account, events: list[Event], night: Scratch) -> None:
+def test_telemetry(account: LoopHistory, events: list[Event], night: Scratch) -> None:
     pytest.importorskip("opentelemetry.sdk")
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -194,10 +196,10 @@ def test_telemetry(account: Account, events: list[Event], night: Scratch) -> Non
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from spool.app.telemetry.metrics import Metrics
-    from spool.app.telemetry.spans import Spans
+    from spool.app.observing.telemetry.metrics import Metrics
+    from spool.app.observing.telemetry.spans import Spans
 
-    spec = LoopSpec(run_id="r", door=Door.RUN, change=CHANGE, root=str(night.root), settings=Settings())
+    spec = LoopSpec(run_id="r", door=LoopKind.RUN, change=CHANGE, root=str(night.root), settings=Settings())
     kept, reader, tracing = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
     tracing.add_span_processor(SimpleSpanProcessor(kept))
     spans = Spans(tracing.get_tracer("test"), spec, None, content=False)

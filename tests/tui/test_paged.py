@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from spool.tui.blocks import NO_FOLD, Block, line
 from spool.tui.pages import BlockPages
 from spool.tui.widgets.paged import PagedView
-from tests.tui.support import text_of, until
+from tests.support.tui import text_of, until
 
 
 class GrowingPages:

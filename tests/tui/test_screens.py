@@ -1,6 +1,8 @@
 """The keys of each screen, with Textual's pilot and journals of real events."""
 
 import asyncio
+import itertools
+import json
 import re
 import subprocess
 from collections.abc import AsyncIterator
@@ -16,25 +18,26 @@ from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, TextArea
 
-from spool.app.client import Client, Feed, Placed
-from spool.domain.events import Event, GateEnded, GateStarted, IterationEnded, Waiting
-from spool.domain.gates.values import GateResult
-from spool.domain.loop import LoopSummary, PlanState, StoryState
-from spool.domain.outcome import OutcomeKind
-from spool.domain.progress import LoopProgress
-from spool.domain.settings import Settings
-from spool.domain.stream import Message, ToolUse
-from spool.domain.verdict import Status
+from spool.app.loops.client import Feed, JournalEntry
+from spool.domain.account.progress import LoopProgress
+from spool.domain.agent.stream import Message, ToolUse
+from spool.domain.judging.gates.gate import GatePurpose, GateResult
+from spool.domain.loop.events import Event, GateEnded, GateStarted, IterationEnded, IterationStarted, Waiting
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.summary import LoopSummary, PlanState, StoryState
+from spool.domain.loop.verdict import Status
 from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.specs import kept_spec
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.screens.help import HelpScreen
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.screens.selection import SelectionScreen
+from spool.tui.screens.stop import StopScreen
 from spool.tui.widgets.change_list import ChangeList
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.paged import PagedView
@@ -42,8 +45,8 @@ from spool.tui.widgets.story_column import StoryColumn
 from spool.tui.widgets.tabbed import Tabbed
 from tests.support import CHANGE as SCRATCH_CHANGE
 from tests.support import Scratch
-from tests.tui.scene import CHANGE, Scene, gated, half_way, loop_in, make_scene, record, said
-from tests.tui.support import (
+from tests.support.scene import CHANGE, Scene, gated, half_way, make_scene, record, said
+from tests.support.tui import (
     alive,
     hit,
     make_app,
@@ -58,25 +61,7 @@ from tests.tui.support import (
     two_stories,
     until,
 )
-
-
-class QuietClient(Client):
-    """The real client, which starts, stops and forces nothing but remembers that it was asked."""
-
-    def __init__(self, project: Project, settings: Settings) -> None:
-        super().__init__(project, settings)
-        self.asked: list[tuple[str, Any]] = []
-
-    async def start(self, change: str, settings: Settings, *, on_resume: str = "") -> LoopSummary:
-        self.asked.append(("start", settings))
-        return loop_in(self._project.root, change)
-
-    def stop(self, loop: LoopSummary) -> bool:
-        self.asked.append(("stop", loop))
-        return True
-
-    def force(self, loop: LoopSummary) -> None:
-        self.asked.append(("force", loop))
+from tests.tui.quiet_client import QuietClient
 
 
 @asynccontextmanager
@@ -384,8 +369,8 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
             await until(pilot, lambda: f"running in {other}"[:40] in text_of(app))
             await pilot.press("enter")
             await until(pilot, lambda: "I work elsewhere." in text_of(app) and "1 Loop" in text_of(app))
-            await pilot.press("q")
-            await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+            await press(pilot, "x", then=lambda: "y: stop it" in text_of(app))
+            await press(pilot, "y", then=lambda: isinstance(app.screen, SelectionScreen))
             assert runner.wait(10) == 130
     finally:
         runner.kill()
@@ -394,6 +379,10 @@ async def test_a_loop_in_another_worktree_can_be_attached_to(
 
 async def test_a_loop_that_cannot_start_says_why(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     two_stories(scratch, [{"say": "Hello."}, {"sleep": 600}])
+    other = scratch.root / ".spool/changes/another"
+    other.mkdir()
+    (other / "proposal.md").write_text("# Another\n")
+    (other / "tasks.md").write_text("- [ ] 1.1 Something else\n")
     app = make_app(scratch, monkeypatch)
     app._client.check({"harness": "scripted"})
     async with opened(app) as pilot:
@@ -402,16 +391,78 @@ async def test_a_loop_that_cannot_start_says_why(scratch: Scratch, monkeypatch: 
         runner = run_state(scratch)["runner"]["pid"]
         await pilot.press("d")
         await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
-        await app.push_screen(PreviewScreen(app._client, SCRATCH_CHANGE))
+        await app.push_screen(PreviewScreen(app._client, "another"))
         await pilot.press("R")
         await until(pilot, lambda: "did not start" in text_of(app) and isinstance(app.screen, PreviewScreen))
+        assert "spool attach" in " ".join(re.sub("[▌┃]", " ", text_of(app)).split())  # a long path may end a line there
         await pilot.press("escape")
         await until(pilot, lambda: "running; Enter attaches" in text_of(app))
         assert alive(runner)
-        await pilot.press("enter")
+        await pilot.press("home", "enter")
         await until(pilot, lambda: "Hello." in text_of(app))
         await pilot.press("q")
         await until(pilot, lambda: not alive(runner))
+
+
+async def test_the_preview_of_a_running_change_says_so_and_r_watches_it(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_stories(scratch, [{"say": "Hello."}, {"sleep": 600}])
+    app = make_app(scratch, monkeypatch)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: SCRATCH_CHANGE in text_of(app))
+        await press(pilot, "enter", then=lambda: "R run" in text_of(app))
+        runner = scratch.start("run", SCRATCH_CHANGE, "--harness", "scripted")
+        try:
+            await until(pilot, lambda: "running; R watches it" in text_of(app) and "R watch " in text_of(app))
+            await press(pilot, "R", then=lambda: "Hello." in text_of(app) and "x stop" in text_of(app))
+            assert runner.poll() is None
+            assert [one["status"] for one in json.loads(scratch.spool("ps", "--all", "--json").stdout)] == ["running"]
+        finally:
+            runner.terminate()
+            assert runner.wait(30) == 130
+
+
+@pytest.mark.parametrize("key", ["q", "d", "escape"])
+async def test_keys_that_leave_a_loop_of_another_terminal_stop_nothing(scene: Scene, key: str) -> None:
+    async with watching(scene) as (pilot, app, client):
+        client.owns = False
+        await app.switch_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "q leave running · x stop" in text_of(app))
+        await press(pilot, key, then=lambda: isinstance(app.screen, SelectionScreen))
+        await until(pilot, lambda: "keeps running" in text_of(app))
+    assert client.asked == []
+
+
+async def test_ctrl_c_on_a_loop_of_another_terminal_closes_the_screen_alone(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with watching(scene) as (pilot, app, client):
+        client.owns = False
+        await app.switch_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: "q leave running · x stop" in text_of(app))
+        hit(app, "ctrl+c")
+        await until(pilot, lambda: not app.is_running)
+    assert (client.asked, app.return_code) == ([], 0)
+    assert f"is still running. Stop it with: spool stop {scene.running.id}" in capsys.readouterr().err
+
+
+async def test_stopping_a_loop_of_another_terminal_asks_and_then_kills_only_if_asked_again(scene: Scene) -> None:
+    async with watching(scene) as (pilot, app, client):
+        client.owns = False
+        loop = LoopScreen(client, scene.running)
+        await app.switch_screen(loop)
+        await until(pilot, lambda: "x stop" in text_of(app))
+        for refusal in ("escape", "n", "q", "ctrl+c"):
+            await press(pilot, "x", then=lambda: isinstance(app.screen, StopScreen) and "Stop " in text_of(app))
+            await press(pilot, refusal, then=lambda: app.screen is loop)
+        assert client.asked == []
+        await press(pilot, "x", then=lambda: isinstance(app.screen, StopScreen))
+        await press(pilot, "y", then=lambda: "Stopping" in text_of(app))
+        await press(pilot, "x", then=lambda: "y: kill it and its agent" in text_of(app))
+        hit(app, "y")
+        await until(pilot, lambda: not app.is_running)
+    assert [what for what, _ in client.asked] == ["stop", "force"]
 
 
 async def test_changes_show_the_difference_from_the_checkpoint(
@@ -596,7 +647,7 @@ async def test_an_open_result_goes_on_to_the_end(scene: Scene) -> None:
         scene.finish()
         runner.kill()
         runner.wait()
-        await until(pilot, lambda: "✓ done" in text_of(app) and "3 agent's word" in text_of(app))
+        await until(pilot, lambda: "~ done" in text_of(app) and "3 agent's word" in text_of(app))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, LoopScreen) and "q back" in text_of(app))
         await pilot.pause(0.5)
@@ -631,8 +682,8 @@ async def test_a_loop_without_stories_is_one_story(scratch: Scratch, monkeypatch
             await until(pilot, lambda: "I loop." in text_of(app) and "► The whole change" in text_of(app))
             await pilot.press("shift+tab")
             await until(pilot, lambda: "○ 1.1" in text_of(app) and "iteration 1: running" in text_of(app))
-            await pilot.press("q")
-            await until(pilot, lambda: isinstance(app.screen, SelectionScreen))
+            await press(pilot, "x", then=lambda: "y: stop it" in text_of(app))
+            await press(pilot, "y", then=lambda: isinstance(app.screen, SelectionScreen))
             assert runner.wait(10) == 130
     finally:
         runner.kill()
@@ -705,6 +756,14 @@ async def test_a_wait_counts_down(scene: Scene) -> None:
         await until(pilot, lambda: count() >= 3)
 
 
+async def test_the_column_shows_what_a_gate_said_before_the_first_agent(scene: Scene) -> None:
+    scene.write(*itertools.takewhile(lambda event: not isinstance(event, IterationStarted), gated()))
+    app, client = quiet(scene)
+    async with opened(app, (120, 40)) as pilot:
+        await app.push_screen(LoopScreen(client, scene.running))
+        await until(pilot, lambda: re.search(r"✓ pytest +12s", text_of(app)))
+
+
 async def test_gates_tick_in_the_column(scene: Scene) -> None:
     scene.write(*gated())
     app, client = quiet(scene)
@@ -717,13 +776,13 @@ async def test_gates_tick_in_the_column(scene: Scene) -> None:
         await until(pilot, lambda: "✓ 1 Tokens" in column() and "proved" in column())
         await until(pilot, lambda: re.search(r"✓ pytest +12s", column()))  # of the story that is done
         await until(pilot, lambda: "· pytest" in column())  # of the one that runs
-        scene.write(GateStarted(gate="pytest", purpose="claim", expected_s=12.0))
+        scene.write(GateStarted(gate="pytest", purpose=GatePurpose.CLAIM, expected_s=12.0))
         await until(pilot, lambda: re.search(r"► pytest +.* of 12s", column()))
-        scene.write(GateEnded(gate="pytest", purpose="claim", green=False, duration_s=9.0))
+        scene.write(GateEnded(gate="pytest", purpose=GatePurpose.CLAIM, green=False, duration_s=9.0))
         await until(pilot, lambda: re.search(r"~ pytest +9.0s", column()))  # it may have been red before
-        scene.write(GateStarted(gate="pytest", purpose="proof", expected_s=9.0))
+        scene.write(GateStarted(gate="pytest", purpose=GatePurpose.PROOF, expected_s=9.0))
         await until(pilot, lambda: "► pytest, wi" in column())
-        scene.write(GateEnded(gate="pytest", purpose="proof", green=True, duration_s=9.0))
+        scene.write(GateEnded(gate="pytest", purpose=GatePurpose.PROOF, green=True, duration_s=9.0))
         await until(pilot, lambda: re.search(r"~ pytest +9.0s", column()))  # the old source is not judged
         refused = GateResult(name="pytest", passed=False, why="test_login fails")
         scene.write(IterationEnded(record=record(3, "2", 2, OutcomeKind.COMPLETED, gates=(refused,))))
@@ -791,7 +850,7 @@ async def test_the_end_of_a_long_journal_comes_first(scene: Scene) -> None:
     held = asyncio.Event()
 
     class Slow(Feed):
-        async def next(self) -> tuple[list[Placed], bool]:
+        async def next(self) -> tuple[list[JournalEntry], bool]:
             await held.wait()
             return await super().next()
 

@@ -6,42 +6,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from spool.app.client import Client, Diff, FileChange
-from spool.app.reporting import Reported
-from spool.domain.loop import LoopSummary
-from spool.domain.progress import LoopProgress
-from spool.domain.verdict import Status
+from spool.domain.loop.verdict import Status
 from spool.tui.app import SpoolApp
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
-from tests.tui.scene import CHANGE, START, Scene, gated, half_way, make_scene, stuck
-from tests.tui.support import still, text_of, until
+from tests.support.scene import CHANGE, START, Scene, gated, half_way, make_scene, stuck
+from tests.support.tui import still, text_of, until
+from tests.tui.fixed_client import FixedClient
 
 SIZES = [pytest.param((100, 30), id="100x30"), pytest.param((60, 20), id="60x20")]
 TABS = ("Tokens are stored", "Who am I", "Scenario: No token", "# Spool: story 2", "Max retries")
-PATCH = """\
-diff --git a/src/middleware.py b/src/middleware.py
-index 1111111..2222222 100644
---- a/src/middleware.py
-+++ b/src/middleware.py
-@@ -1,3 +1,5 @@
- async def check(request, call_next):
--    return await call_next(request)
-+    if not await tokens.known(request.headers.get("authorization", "")):
-+        return Response(status_code=401)
-+    return await call_next(request)
-"""
-DIFF = Diff(
-    files=(
-        FileChange(path="src/middleware.py", added=3, removed=1, patch=PATCH),
-        FileChange(path="logo.png"),
-    )
-)
 
 
 class Stopped(datetime):
@@ -52,28 +30,11 @@ class Stopped(datetime):
         return cls.fromtimestamp((START + timedelta(minutes=7)).timestamp(), tz)
 
 
-class FixedClient(Client):
-    """The real client with a fixed diff, two agents installed, and a project that is in the same place everywhere."""
-
-    @property
-    def harnesses(self) -> list[str]:
-        return ["claude", "codex"]
-
-    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> Reported:
-        found = await super().reported(loop, progress)
-        return msgspec.structs.replace(
-            found, loop=msgspec.structs.replace(found.loop, root="/home/ada/shop", worktree="")
-        )
-
-    async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
-        return DIFF
-
-
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     for place in ("meter", "change_list", "loop_title", "story_column"):
         monkeypatch.setattr(f"spool.tui.widgets.{place}.datetime", Stopped)
-    for place in ("app.reporting", "tui.screens.loop"):
+    for place in ("app.reporting.loop_reports", "tui.screens.loop_screen"):
         monkeypatch.setattr(f"spool.{place}.datetime", Stopped)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -10,8 +10,8 @@ import pytest
 
 from tests.seeds.test_004_tui import ENDLESS, FIRST, SECOND, stubborn
 from tests.support import CHANGE, Scratch, wait_for
-from tests.tui.support import alive, run_state, two_stories
-from tests.tui.terminal import Terminal, terminal
+from tests.support.terminal import Terminal, terminal
+from tests.support.tui import alive, run_state, two_stories
 
 _UNDERLINED = re.compile(r"\x1b\[(?:[\d;]*;)?4m")
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
@@ -92,8 +92,10 @@ def test_a_killed_screen_leaves_a_good_terminal_and_its_loop_running(scratch: Sc
         at.until_shown("running; Enter attaches")
         at.keys("Enter")
         at.until_shown("This takes long.")
-        at.keys("q")
-        at.until_shown("Spool · changes")
+        at.keys("x")
+        at.until_shown("y: stop it")
+        at.keys("y")
+        at.until_shown("Spool · changes", "Continue with: Enter, then R")
         assert not alive(runner)
         at.keys("q")
         at.until(lambda: restored(at))
@@ -217,7 +219,7 @@ def test_no_terminal_is_an_error_that_says_what_to_do(scratch: Scratch) -> None:
     assert done.returncode == 2
     assert "needs a terminal" in done.stderr
     assert scratch.spool().returncode == 2
-    assert "Commands:" in scratch.spool().stderr
+    assert "Start:" in scratch.spool().stderr
 
 
 def test_a_wrong_agent_is_told_before_the_screen_opens(scratch: Scratch) -> None:
@@ -230,9 +232,9 @@ def test_a_wrong_agent_is_told_before_the_screen_opens(scratch: Scratch) -> None
 BROKEN = """
 import sys
 from pathlib import Path
-from spool.views.terminal_guard import guarded_terminal
-from spool.app.client import Client
-from spool.domain.settings import Settings
+from spool.views.live.terminal_guard import guarded_terminal
+from spool.app.loops.client import Client
+from spool.domain.loop.settings import Settings
 from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 
@@ -256,7 +258,7 @@ def test_an_exception_leaves_a_good_terminal(scratch: Scratch) -> None:
         assert echoes(at)
 
 
-def test_attach_without_an_id_shows_what_runs(scratch: Scratch) -> None:
+def test_attach_without_an_id_shows_what_runs_and_leaves_it_running_until_asked(scratch: Scratch) -> None:
     two_stories(scratch, ENDLESS)
     runner = scratch.start("run", CHANGE, "--harness", "scripted")
     try:
@@ -266,9 +268,68 @@ def test_attach_without_an_id_shows_what_runs(scratch: Scratch) -> None:
             at.until_shown("This takes long.", "► 1 Loop", "○ 1.1 Write the loop", "on main", "not sandboxed")
             at.keys("q")
             at.until_shown("Spool · changes")
+            at.keys("Enter")
+            at.until_shown("This takes long.", "q leave running · x stop")
+            at.keys("Escape")
+            at.until_shown("Spool · changes")
             at.keys("q")
             at.until(lambda: restored(at))
+            at.spool("attach")
+            at.until_shown("This takes long.", "q leave running · x stop")
+            at.keys("C-c")
+            at.until(lambda: restored(at))
+            at.until_shown("Detached;", "is still running")
+            assert runner.poll() is None
+            at.spool("attach")
+            at.until_shown("This takes long.", "q leave running · x stop")
+            at.keys("x")
+            at.until_shown("y: stop it")
+            at.keys("y")
+            at.until_shown("Spool · changes", "stopped")
         assert runner.wait(30) == 130
     finally:
         runner.kill()
         runner.wait()
+
+
+def test_from_init_to_the_screen_a_stop_and_the_end(scratch: Scratch) -> None:
+    two_stories(scratch, [{"say": "Half of it."}, {"sleep": 600}])
+    (scratch.root / "Makefile").write_text("test:\n\ttrue\n")
+    assert scratch.spool("init").returncode == 0
+    assert "[[gates]]" in (scratch.root / ".spool/config.toml").read_text()
+    with terminal(scratch) as at:
+        open_and_run(at, "--harness", "scripted", "--max-retries", "1")
+        at.until_shown("Half of it.")
+        at.keys("q")
+        at.until_shown("Spool · changes", "what story 1 has so far is in the tree", "Continue with: Enter, then R, or")
+        again = f"spool run {CHANGE} --harness scripted --max-retries 1"
+        at.until(lambda: again in " ".join(line.strip("│ ") for line in at.text().splitlines()))
+        at.until(lambda: again in scratch.spool("report", CHANGE).stdout)
+        scratch.script(FIRST, FIRST, [{"write": "checks.py", "text": "assert True\n"}, *SECOND])
+        at.keys("Enter")
+        at.until_shown("Proposal", "an earlier run ended in story 1", "R run")
+        at.keys("R")
+        at.until_shown("· result", "all stories are complete")
+        at.keys("q")
+        at.until(lambda: restored(at))
+    assert run_state(scratch)["status"] == "done"
+
+
+def test_the_screen_on_a_plan_that_runs_elsewhere_watches_it(scratch: Scratch) -> None:
+    two_stories(scratch, ENDLESS)
+    (scratch.root / "PLAN.md").write_text("# Plan\n\n- [ ] Do it\n")
+    runner = scratch.start("run", "PLAN.md", "--harness", "scripted")
+    try:
+        with terminal(scratch) as at:
+            at.until(lambda: "PLAN.md" in scratch.spool("ps").stdout)
+            at.spool("tui", "PLAN.md", "--harness", "scripted")
+            at.until_shown("Proposal", "running; R watches it")
+            at.keys("R")
+            at.until_shown("This takes long.", "q leave running · x stop")
+            assert "still running" in scratch.spool("report").stdout
+            at.keys("C-c")
+            at.until(lambda: restored(at))
+        assert runner.poll() is None
+    finally:
+        runner.terminate()
+        assert runner.wait(30) == 130

@@ -12,7 +12,7 @@ from tests.support import PATIENCE_S
 RACE = """
 import sys, threading
 from spool.decoders import decoded
-from spool.domain.events import Event, RunEnded, RunStarted
+from spool.domain.loop.events import Event, RunEnded, RunStarted
 
 sys.setswitchinterval(1e-7)
 together = threading.Barrier(8)

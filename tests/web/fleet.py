@@ -6,18 +6,27 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from spool.domain.events import Event
-from spool.domain.loop import Door, LoopSummary, Phase, PlanState, Runner, StoryState, state_path, summarized
-from spool.domain.receipt import Receipt
-from spool.domain.state import LoopState
-from spool.domain.stream import Usage
-from spool.domain.verdict import Limits, Status
+from spool.domain.agent.stream import Usage
+from spool.domain.loop.events import Event
+from spool.domain.loop.receipt import Receipt
+from spool.domain.loop.state import LoopState
+from spool.domain.loop.summary import (
+    LoopKind,
+    LoopSummary,
+    Phase,
+    PlanState,
+    Runner,
+    StoryState,
+    state_path,
+    summarized,
+)
+from spool.domain.loop.verdict import Limits, Status
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
-from spool.host.state.registry import Registry
-from spool.host.state.store import StateFolder
+from spool.host.state.loop_store import StateFolder
+from spool.host.state.run_registry import Registry
 from tests.support import Scratch
-from tests.tui.scene import PROPOSAL, TASKS, Clock, half_way
+from tests.support.scene import PROPOSAL, TASKS, Clock, half_way
 
 GONE = Runner(pid=1, start_time="", boot_id="", host="")
 REASONS = {
@@ -40,7 +49,7 @@ def add_loop(
 ) -> LoopSummary:
     """Add a loop with its project, its journal and its entry in the registry."""
     root = machine.root.parent / "projects" / f"{project}-{number}"
-    folder = StateFolder(Path(state_path(str(root), Door.RUN, change)))
+    folder = StateFolder(Path(state_path(str(root), LoopKind.RUN, change)))
     described = root / ".spool" / "changes" / change
     described.mkdir(parents=True)
     (described / "proposal.md").write_text(PROPOSAL)
@@ -57,7 +66,7 @@ def add_loop(
     usage = Usage(tokens_in=21_400 * (number + 1), tokens_out=1_900, cost_usd=0.11 + 0.3 * number)
     state = LoopState(
         run_id=run_id,
-        door=Door.RUN,
+        door=LoopKind.RUN,
         change=change,
         project=str(root),
         worktree=str(root),

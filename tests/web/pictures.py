@@ -6,13 +6,13 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from spool.domain.events import Event
-from spool.domain.verdict import Status
-from tests.night import run_night, set_up_night
+from spool.domain.loop.events import Event
+from spool.domain.loop.verdict import Status
 from tests.support import CHANGE, make_scratch
-from tests.tui.scene import finished, half_way, stuck
+from tests.support.night import run_night, set_up_night
+from tests.support.scene import finished, half_way, stuck
+from tests.support.web import CHROMIUM, serving
 from tests.web.fleet import add_loop
-from tests.web.support import CHROMIUM, serving
 
 LIST: tuple[tuple[Status, list[Event], str, str], ...] = (
     (Status.RUNNING, half_way(), "shop", "add-auth"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch, wait_for
-from tests.web.support import Server, events_of, log_of, serving
+from tests.support.web import Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 pytestmark = pytest.mark.xdist_group("web-attacks")  # its machine is made once
@@ -67,7 +67,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
             file.write(json.dumps({"type": "StoryEvent", "story_id": "1", "iteration": 1, "event": event}) + "\n")
         file.write(json.dumps({"type": "Warning", "message": HOSTILE, "hint": HOSTILE}) + "\n")
         file.write(json.dumps({"type": "StopRequested", "by": HOSTILE}) + "\n")
-        file.write(json.dumps({"type": "GateEnded", "gate": HOSTILE, "purpose": HOSTILE, "green": False}) + "\n")
+        file.write(json.dumps({"type": "GateEnded", "gate": HOSTILE, "purpose": "claim", "green": False}) + "\n")
     return scratch
 
 

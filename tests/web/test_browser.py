@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from spool.domain.events import Event
-from spool.domain.stream import Message, ToolResult
-from spool.domain.verdict import Status
+from spool.domain.agent.stream import Message, ToolResult
+from spool.domain.loop.events import Event
+from spool.domain.loop.verdict import Status
 from spool.host.state.journal import JournalWriter
-from tests.night import run_night, set_up_night
 from tests.support import PATIENCE_S, Scratch, make_scratch, wait_for
-from tests.tui.scene import Clock, finished, half_way, said, stuck
+from tests.support.night import run_night, set_up_night
+from tests.support.scene import Clock, finished, half_way, said, stuck
+from tests.support.web import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving
 from tests.web.fleet import add_loop
-from tests.web.support import AXE, CHROMIUM, Server, needs_axe, needs_browser, serving
 
 pytest.importorskip("starlette")
 playwright = pytest.importorskip("playwright.sync_api")

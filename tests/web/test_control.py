@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.support import CHANGE, Scratch, make_scratch, wait_for
-from tests.web.support import Server, serving
+from tests.support.web import Server, serving
 
 pytest.importorskip("starlette")
 

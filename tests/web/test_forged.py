@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from spool.domain.loop import LoopSummary
-from spool.domain.verdict import Status
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.loop.verdict import Status
 from tests.support import make_scratch
+from tests.support.web import events_of, serving
 from tests.web.fleet import add_loop
-from tests.web.support import events_of, serving
 
 pytest.importorskip("starlette")
 STATES: list[dict[str, Any]] = [

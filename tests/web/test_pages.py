@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.test_report import Page
-from tests.night import run_night, set_up_night
 from tests.support import PATIENCE_S, Scratch, make_scratch
-from tests.web.support import Server, serving
+from tests.support.html_page import Page
+from tests.support.night import run_night, set_up_night
+from tests.support.web import Server, serving
 
 pytest.importorskip("starlette")
 pytestmark = pytest.mark.xdist_group("web-pages")  # its machine is made once

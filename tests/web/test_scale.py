@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.events import Event
-from spool.domain.stream import Message, ToolResult, ToolUse
-from spool.domain.verdict import Status
+from spool.domain.agent.stream import Message, ToolResult, ToolUse
+from spool.domain.loop.events import Event
+from spool.domain.loop.verdict import Status
 from tests.support import Scratch, make_scratch
-from tests.tui.scene import half_way, said
+from tests.support.scene import half_way, said
+from tests.support.web import Server, events_of, log_of, serving
 from tests.web.fleet import add_loop
-from tests.web.support import Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 pytestmark = pytest.mark.xdist_group("web-scale")  # its machine is made once

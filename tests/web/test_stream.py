@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support import Scratch, make_scratch, wait_for
-from tests.tui.support import two_stories
-from tests.web.support import Event, Server, events_of, log_of, serving
+from tests.support.tui import two_stories
+from tests.support.web import Event, Server, events_of, log_of, serving
 
 pytest.importorskip("starlette")
 
@@ -66,7 +66,7 @@ def test_a_page_follows_a_loop_to_its_end(machine: Scratch, tmp_path: Path) -> N
 
         def over(seen: list[Event]) -> bool:
             """Whether all parts have come; the panels may be ahead of the stream, which is read before them."""
-            parts = {"now": "✓ done", "figures": "2 of 2 ticked", "title": "✓ 002-01_add-ralph-loop"}
+            parts = {"now": "~ done", "figures": "2 of 2 ticked", "title": "~ 002-01_add-ralph-loop"}
             return "On" in log_of(seen) and all(part in shown(seen, name) for name, part in parts.items())
 
         rest = events_of(server, f"{loop}/stream?from={cursor}", over, Last_Event_ID=resumed)
@@ -156,14 +156,16 @@ def test_a_browser_that_reads_nothing_holds_up_no_loop_and_no_other_browser(mach
             dead.append(client)
         write(machine, *({"kind": "message", "text": "x" * 4_000} for _ in range(500)))
         go.touch()
-        events_of(server, f"{server.loop()}/stream", lambda seen: "✓ done" in shown(seen, "now"))
+        events_of(server, f"{server.loop()}/stream", lambda seen: "~ done" in shown(seen, "now"))
         for client in dead:
             client.close()
 
 
 def test_a_server_that_hangs_or_dies_holds_up_no_loop(machine: Scratch, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    start(machine, [{"say": "Working"}, waits(str(go)), {"tick": 9}, {"promise": "COMPLETE"}])
+    start(
+        machine, [{"say": "Working"}, waits(str(go)), {"tick": 9}, {"promise": "COMPLETE"}], [{"promise": "COMPLETE"}]
+    )
     with serving(machine) as server:
         os.kill(server.process.pid, signal.SIGSTOP)
         go.touch()
@@ -185,6 +187,22 @@ def test_more_pages_than_are_followed_are_refused_and_the_rest_works(machine: Sc
         assert server.get(f"{server.loop()}/stream").status == 503
         assert server.get(server.loop()).status == 200
         for answer in held:
+            answer.close()
+        wait_for(lambda: follows(server))
+
+
+def test_a_burst_of_pages_that_follow_does_not_pass_the_limit(machine: Scratch) -> None:
+    ended(machine)
+    with serving(machine) as server:
+        path = f"{server.base}{server.loop()}/stream"
+        opened = [server.connect() for _ in range(60)]
+        os.kill(server.process.pid, signal.SIGSTOP)
+        for connection in opened:
+            connection.request("GET", path, headers={"Host": server.host, "Cookie": server.cookie})
+        os.kill(server.process.pid, signal.SIGCONT)
+        answers = [connection.getresponse() for connection in opened]
+        assert sorted(answer.status for answer in answers) == [200] * 32 + [503] * 28
+        for answer in answers:
             answer.close()
         wait_for(lambda: follows(server))
 

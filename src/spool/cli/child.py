@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from spool.app.launch import report_failure, take_ticket
+from spool.app.starting.launch import report_failure, take_ticket
 from spool.cli.edge import flush_streams, guarded, load_asyncio, replace_unencodable
-from spool.domain.loop import Door
-from spool.domain.spec import LoopSpec
-from spool.domain.verdict import ExitCode
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopKind
+from spool.domain.loop.verdict import ExitCode
 from spool.errors import SpoolError
 from spool.views.hints import next_step
 from spool.views.say import say
@@ -26,7 +26,7 @@ class Tee:
 
     def write(self, text: str) -> int:
         """Write to the log, and to the screen while it is open."""
-        from spool.app.logs import append_log
+        from spool.app.loops.log_files import append_log
 
         append_log(self._root, text)
         with suppress(OSError, ValueError):
@@ -52,11 +52,11 @@ def main() -> int:
 
 
 def _run(spec: LoopSpec) -> int:
-    in_worktree = spec.door is Door.WORKTREE
+    in_worktree = spec.door is LoopKind.WORKTREE
     if in_worktree:
         sys.stderr = Tee(sys.stderr, Path(spec.root))
     load_asyncio()
-    from spool.cli.starting import run_here
+    from spool.cli.options.loop_start import run_here
 
     try:
         os.chdir(spec.root)

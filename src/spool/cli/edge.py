@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from spool.domain.text import clean
+from spool.domain.text.plain_text import clean
 from spool.errors import SpoolError, is_starved
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -117,7 +117,7 @@ def _explain(error: Exception, name: str) -> int:
             complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", "", name)
             return 1
         case _:
-            from spool.app.crash import write_crash
+            from spool.app.starting.crash import write_crash
 
             path = write_crash(None, error)
             message = f"internal error: {type(error).__name__}: {error}"

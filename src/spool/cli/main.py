@@ -8,48 +8,81 @@ import click
 
 from spool import __version__
 from spool.cli.edge import debug_option
-from spool.cli.options import EXIT_CODES
-from spool.domain.text import did_you_mean, one_line
+from spool.cli.options.groups import EXIT_CODES
+from spool.domain.text.plain_text import did_you_mean, one_line
 from spool.errors import UsageError
 
 _COMMANDS = {
-    "init": ("spool.cli.init:init", "Set this repository up: find the agent and the tests."),
-    "new": ("spool.cli.new:new", "Make a change, from a template or from a text."),
-    "ralph": ("spool.cli.ralph:ralph", "Run an agent on a change in a loop until it promises completion."),
-    "loop": ("spool.cli.ralph:ralph", "Alias for ralph."),
-    "run": ("spool.cli.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
-    "tui": ("spool.cli.tui:tui", "Pick a change, start its loop and watch it, full screen."),
-    "verify": ("spool.cli.verify:verify", "Run the checks now, and compare them with where the work began."),
-    "land": ("spool.cli.land:land", "Rebase finished changes onto main, check the result, and move main."),
-    "list": ("spool.cli.changes:list_changes", "List the active changes."),
-    "show": ("spool.cli.changes:show", "Show a change: its proposal, its tasks and its loop."),
-    "validate": ("spool.cli.changes:validate", "Say what an agent would stumble over in a change."),
-    "archive": ("spool.cli.changes:archive", "Archive a finished change."),
-    "stories": ("spool.cli.stories:stories", "Show the stories and tasks of a change."),
-    "checkpoint": ("spool.cli.checkpoint:checkpoint", "List, show and restore discarded attempts."),
-    "workspace": ("spool.cli.workspace:workspace", "List and remove the worktrees and clones in which loops work."),
-    "fleet": ("spool.cli.fleet:fleet", "Run changes on many hosts: a queue, workers, and what they do."),
-    "ps": ("spool.cli.ps:ps", "List the loops running on this machine."),
-    "attach": ("spool.cli.attach:attach", "Watch a running loop."),
-    "logs": ("spool.cli.attach:logs", "Print a loop's output so far."),
-    "report": ("spool.cli.report:report", "Report what loops did: verdicts, evidence, time, cost, and what is next."),
-    "web": ("spool.cli.web:web", "Show all loops of this machine in a browser, live."),
-    "stop": ("spool.cli.stop:stop", "Stop loops and wait until they have exited."),
-    "harness": ("spool.cli.harness:harness", "List the agents, and check whether one works."),
-    "doctor": ("spool.cli.doctor:doctor", "Examine git, the agents, the disk and what Spool has written."),
-    "clean": ("spool.cli.clean:clean", "Show what Spool keeps about this repository, and remove it."),
-    "config": ("spool.cli.config:config", "Show the effective settings and the origin of each."),
-    "trust": ("spool.cli.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
-    "demo": ("spool.cli.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),
+    "init": ("spool.cli.commands.setup.init:init", "Set this repository up: find the agent and the tests."),
+    "new": ("spool.cli.commands.plans.new:new", "Make a change, from a template or from a text."),
+    "ralph": (
+        "spool.cli.commands.start.ralph:ralph",
+        "Run an agent on a change in a loop until it promises completion.",
+    ),
+    "loop": ("spool.cli.commands.start.ralph:ralph", "Alias for ralph."),
+    "run": ("spool.cli.commands.start.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
+    "tui": ("spool.cli.commands.start.tui:tui", "Pick a change, start its loop and watch it, full screen."),
+    "verify": (
+        "spool.cli.commands.check.verify:verify",
+        "Run the checks now, and compare them with where the work began.",
+    ),
+    "land": (
+        "spool.cli.commands.check.land:land",
+        "Rebase finished changes onto main, check the result, and move main.",
+    ),
+    "list": ("spool.cli.commands.plans.changes:list_changes", "List the active changes."),
+    "show": ("spool.cli.commands.plans.changes:show", "Show a change: its proposal, its tasks and its loop."),
+    "validate": ("spool.cli.commands.plans.changes:validate", "Say what an agent would stumble over in a change."),
+    "archive": ("spool.cli.commands.plans.changes:archive", "Archive a finished change."),
+    "stories": ("spool.cli.commands.plans.stories:stories", "Show the stories and tasks of a change."),
+    "checkpoint": ("spool.cli.commands.check.checkpoint:checkpoint", "List, show and restore discarded attempts."),
+    "undo": ("spool.cli.commands.check.undo:undo", "Bring the tree back to where the story or the run began."),
+    "workspace": (
+        "spool.cli.commands.setup.workspace:workspace",
+        "List and remove the worktrees and clones in which loops work.",
+    ),
+    "fleet": ("spool.cli.commands.fleet:fleet", "Run changes on many hosts: a queue, workers, and what they do."),
+    "ps": ("spool.cli.commands.watch.ps:ps", "List the loops running on this machine."),
+    "attach": ("spool.cli.commands.watch.attach:attach", "Watch a running loop."),
+    "logs": ("spool.cli.commands.watch.attach:logs", "Print a loop's output so far."),
+    "report": (
+        "spool.cli.commands.watch.report:report",
+        "Report what loops did: verdicts, evidence, time, cost, and what is next.",
+    ),
+    "web": ("spool.cli.commands.watch.web:web", "Show all loops of this machine in a browser, live."),
+    "stop": ("spool.cli.commands.watch.stop:stop", "Stop loops and wait until they have exited."),
+    "harness": ("spool.cli.commands.setup.harness:harness", "List the agents, and check whether one works."),
+    "doctor": (
+        "spool.cli.commands.setup.doctor:doctor",
+        "Examine git, the agents, the disk and what Spool has written.",
+    ),
+    "clean": ("spool.cli.commands.setup.clean:clean", "Show what Spool keeps about this repository, and remove it."),
+    "config": ("spool.cli.commands.setup.config:config", "Show the effective settings and the origin of each."),
+    "trust": ("spool.cli.commands.setup.trust:trust", "Show, grant or withdraw trust in this repository's settings."),
+    "demo": ("spool.cli.commands.start.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),
 }
+
+
+_HEADINGS = {
+    "start": "Start",
+    "fleet": "Start",
+    "watch": "Watch",
+    "check": "Check and land",
+    "plans": "Plans",
+    "setup": "Set up",
+}
+"""The headings of the help, in order, by the folder of a command."""
 
 
 class Commands(click.Group):
     """Imports a command only when it is used, so that `spool ralph --status` starts fast."""
 
-    def __init__(self, *args: Any, table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, table: dict[str, tuple[str, str]], headings: dict[str, str] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._table = table
+        self._headings = headings or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the command names in help order."""
@@ -67,11 +100,21 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; suggest the one that a mistyped name is closest to, and `run` for a plan file."""
+        """Find a command; suggest the one that a mistyped name is closest to, and `run` for a plan file.
+
+        `help` shows the help of what follows it.
+        """
+        if args == ["help"]:
+            from spool.views.say import say_text
+
+            say_text(ctx.get_help())
+            ctx.exit()
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if args and args[0] not in self._table and not args[0].startswith("-"):
             from shlex import quote
 
-            from spool.domain.plan_file.names import is_plan_name
+            from spool.domain.change.plan_file.ids import is_plan_name
 
             near = did_you_mean(args[0], self._table)
             if near or is_plan_name(args[0]):
@@ -81,13 +124,20 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in self._table.items()])
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in self._headings.values()}
+        for name, (target, summary) in self._table.items():
+            folder = target.partition("commands.")[2].partition(":")[0].partition(".")[0]
+            sections.setdefault(self._headings.get(folder, "Commands"), []).append((name, summary))
+        widest = max(map(len, self._table))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), summary) for name, summary in rows])
 
 
 @click.group(
     cls=Commands,
     table=_COMMANDS,
+    headings=_HEADINGS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,
@@ -103,12 +153,12 @@ def spool(ctx: click.Context) -> int | None:
     if ctx.invoked_subcommand is not None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        from spool.cli.welcome import nothing_to_show, show_ways
+        from spool.cli.commands.start.welcome import nothing_to_show, show_ways
 
         if not nothing_to_show():
             raise click.exceptions.NoArgsIsHelpError(ctx)
         show_ways()
         return None
-    from spool.cli.tui import show
+    from spool.cli.commands.start.tui import show
 
     return show(None, {})

@@ -1,16 +1,16 @@
-"""Ends a run: brings its commits to their branch, lets the plan clean up, and notes how the tree was left."""
+"""Ends a run: delivers its commits, lets the plan clean up, and records how the tree was left."""
 
 import asyncio
 from contextlib import suppress
 
 import msgspec
 
-from spool.domain.verdict import ExitCode, Finish, Status, undelivered
-from spool.engine.account import Account
-from spool.engine.gatekeeper import Gatekeeper
-from spool.engine.plan import Plan
+from spool.domain.loop.verdict import ExitCode, Finish, Status, undelivered
+from spool.engine.gates.gatekeeper import Gatekeeper
+from spool.engine.plans.strategy import Strategy
 from spool.engine.ports import Ports
-from spool.engine.stop import Stop
+from spool.engine.state_writer import StateWriter
+from spool.engine.stop_request import Stop
 from spool.errors import ChangeError, CommandError, SpoolError
 
 _RECORD_S = 3.0
@@ -20,7 +20,9 @@ _RECORD_S = 3.0
 class Closing:
     """Ends one run."""
 
-    def __init__(self, plan: Plan, keeper: Gatekeeper | None, account: Account, ports: Ports, stop: Stop) -> None:
+    def __init__(
+        self, plan: Strategy, keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
+    ) -> None:
         self._plan = plan
         self._keeper = keeper
         self._account = account
@@ -28,7 +30,7 @@ class Closing:
         self._stop = stop
 
     async def delivered(self, finish: Finish) -> Finish:
-        """Bring the commits to their branch; after a stop only once the end is written."""
+        """Move the commits to their branch; after a stop only once the end is written."""
         if finish.status is Status.STOPPED:
             return finish
         try:

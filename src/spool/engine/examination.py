@@ -4,19 +4,18 @@ from collections.abc import Callable
 
 import msgspec
 
-from spool.domain.events import Warned
-from spool.domain.gates.values import refusal
-from spool.domain.loop import Phase, merged
-from spool.domain.outcome import Outcome, OutcomeKind
-from spool.domain.state import IterationRecord
-from spool.domain.stream import Usage
-from spool.domain.verdict import UNSEEN, Ended
-from spool.engine.account import Account
-from spool.engine.gatekeeper import Gatekeeper, Verified
-from spool.engine.gates import run_gates
-from spool.engine.plan import Findings, Plan
+from spool.domain.judging.gates.gate import refusal
+from spool.domain.loop.events import Warned
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.state import IterationRecord
+from spool.domain.loop.summary import Phase, merged
+from spool.domain.loop.verdict import UNSEEN
+from spool.engine.gates.gatekeeper import Gatekeeper, Verified
+from spool.engine.gates.own_gates import run_gates
+from spool.engine.plans.strategy import Findings, Strategy, after_hung_command
 from spool.engine.ports import Ports
-from spool.engine.stop import Stop
+from spool.engine.state_writer import StateWriter
+from spool.engine.stop_request import Stop
 from spool.errors import CommandError, SpoolError
 
 _NOT_CLAIMED = Verified(claimed=False)
@@ -26,7 +25,9 @@ Note = Callable[[], None]
 class Examiner:
     """Runs the gates of a loop, before its first agent and after each."""
 
-    def __init__(self, plan: Plan, keeper: Gatekeeper | None, account: Account, ports: Ports, stop: Stop) -> None:
+    def __init__(
+        self, plan: Strategy, keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
+    ) -> None:
         self._plan = plan
         self._keeper = keeper
         self._account = account
@@ -57,16 +58,16 @@ class Examiner:
         if passed is None:
             note()
             return None
-        outcome, verified = passed
+        record, verified = passed
         findings = Findings()
         try:
             findings = await self._stop.obeyed(self._plan.inspect(record.changes)) or findings
         except (SpoolError, OSError) as error:
             self._ports.emit(Warned(message=str(error)))
+            if isinstance(error, SpoolError):
+                record = after_hung_command(record, error)
         return msgspec.structs.replace(
             record,
-            outcome=outcome.kind,
-            reason=outcome.reason,
             gates=verified.gates,
             proof=verified.proof,
             gates_s=round(verified.seconds, 3),
@@ -77,27 +78,26 @@ class Examiner:
             boxes=self._plan.boxes,
         )
 
-    async def _pass_gates(self, record: IterationRecord, note: Note) -> tuple[Outcome, Verified] | None:
+    async def _pass_gates(self, record: IterationRecord, note: Note) -> tuple[IterationRecord, Verified] | None:
         """Run the gates; one that cannot run turns the outcome into an error. Return None if a stop came first."""
-        outcome = record.as_outcome()
         try:
             verified = await self._stop.obeyed(self._verified(record, note))
         except CommandError as error:
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.TIMEOUT, reason=error.advice), _NOT_CLAIMED
+            return msgspec.structs.replace(record, outcome=OutcomeKind.TIMEOUT, reason=error.advice), _NOT_CLAIMED
         except (SpoolError, OSError) as error:  # the agent made its own tasks unreadable
-            return msgspec.structs.replace(outcome, kind=OutcomeKind.HARNESS_ERROR, reason=str(error)), _NOT_CLAIMED
+            return msgspec.structs.replace(record, outcome=OutcomeKind.HARNESS_ERROR, reason=str(error)), _NOT_CLAIMED
         if verified is None:
-            return (outcome, _NOT_CLAIMED) if outcome.kind in UNSEEN else None
-        return outcome, verified
+            return (record, _NOT_CLAIMED) if record.outcome in UNSEEN else None
+        return record, verified
 
     async def _verified(self, record: IterationRecord, note: Note) -> Verified:
         """Run the plan's own gates after every iteration, and the configured ones once completion is claimed."""
-        memory, ended = self._account.state.memory, ended_by(record, self._account.state.usage)
-        due = self._plan.gates(memory, ended)
+        memory = self._account.state.memory
+        due = self._plan.gates(memory, record)
         if due:
             note()
         gates = await run_gates(due)
-        claim = self._plan.claim(memory, msgspec.structs.replace(ended, gates=gates))
+        claim = self._plan.claim(memory, msgspec.structs.replace(record, gates=gates))
         if claim is None or self._keeper is None or refusal(gates):
             return Verified(gates=gates, claimed=claim is not None)
         if not due:
@@ -110,18 +110,3 @@ class Examiner:
 
     def _checking(self, gate: str) -> None:
         self._account.save(phase=Phase.CHECKING, phase_since=self._ports.clock.now(), checking=gate)
-
-
-def ended_by(record: IterationRecord, used: Usage) -> Ended:
-    """Return what a plan judges: a recorded iteration, and the usage of the whole loop."""
-    return Ended(
-        outcome=record.as_outcome(),
-        gates=record.gates,
-        proof=record.proof,
-        checked_tree=record.checked_tree,
-        leavings=record.leavings,
-        progress=record.progress,
-        trees=record.trees,
-        changed_files=record.changed_files,
-        used=used,
-    )

@@ -5,90 +5,74 @@ from collections.abc import Callable
 
 import msgspec
 
-from spool.domain.budget import Exceeded
-from spool.domain.events import Warned
-from spool.domain.invocation import AgentRequest
-from spool.domain.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
-from spool.domain.prices import Price
-from spool.domain.promise.reader import PromiseReader
-from spool.domain.state import Changes, InFlight, IterationRecord
-from spool.domain.stream import StreamEvent, Usage
-from spool.domain.text import one_line
+from spool.domain.agent.stream import StreamEvent, Usage
+from spool.domain.judging.promise.reader import PromiseReader
+from spool.domain.loop.budget import Exceeded
+from spool.domain.loop.events import Warned
+from spool.domain.loop.outcome import Facts, Outcome, OutcomeKind, StopCause, classify
+from spool.domain.loop.state import Changes, InFlight, IterationRecord
+from spool.domain.text.common_fields import carried
+from spool.domain.text.plain_text import one_line
+from spool.engine.agent_limits import AgentLimits, BudgetWatch
+from spool.engine.agent_options import AgentOptions
+from spool.engine.agent_transcript import AgentTranscript
+from spool.engine.plans.strategy import after_hung_command
 from spool.engine.ports import Agent, Emit, Harness, Ports
-from spool.engine.stop import Stop
-from spool.engine.transcript import Transcript
-from spool.engine.watch import BudgetWatch, Patience, Watch
+from spool.engine.stop_request import Stop
 from spool.errors import CommandError, Hint
 
 _READ_TURN = 8 << 20
 """Bytes read before other tasks run, so that a stop is noticed while an agent prints gigabytes."""
 
 
-class IterationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of one iteration: the prompt, the agent's options and its limits."""
-
-    begun: InFlight
-    prompt: str
-    promise: str
-    directory: str
-    patience: Patience
-    allow_all: bool = False
-    in_sandbox: bool = False
-    session: str = ""
-    """The agent's conversation to continue; empty for a new one."""
-    price: Price | None = None
-    exceeded: Callable[[Usage], Exceeded | None] = lambda _: None
-    """Returns the budget that is used up, given the usage of the agent so far."""
-
-
 async def iterate(
-    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, report: Callable[[StreamEvent], None]
+    begun: InFlight,
+    options: AgentOptions,
+    ports: Ports,
+    stop: Stop,
+    report: Callable[[StreamEvent], None],
+    *,
+    prompt: str,
+    promise: str,
+    exceeded: Callable[[Usage], Exceeded | None],
 ) -> IterationRecord:
-    """Run one agent to its end and return its record; pass each stream event to `report` as it arrives."""
-    facts = await _run_agent(request, harness, ports, stop, report)
-    changes = await _changes(harness, ports, stop)
+    """Run one agent to its end and return its record; pass each stream event to `report` as it arrives.
+
+    `exceeded` returns the budget that is used up, given the usage of the agent so far.
+    """
+    reader = PromiseReader(promise, prompt=prompt)
+    transcript = AgentTranscript(
+        options.harness.decoder(), reader, report, allow_all=options.request.allow_all, price=options.price
+    )
+    facts = await _run_agent(begun.iteration, prompt, options, transcript, BudgetWatch(exceeded), ports, stop)
+    facts = msgspec.structs.replace(facts, reading=reader.finish())
+    changes, trouble = await _changes(options.harness, ports, stop)
     outcome = classify(msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count))
     _warn_of_trouble(facts, outcome, ports.emit)
-    begun = request.begun
-    return IterationRecord(
-        iteration=begun.iteration,
-        run_id=begun.run_id,
-        started_at=begun.started_at,
+    record = IterationRecord(
         ended_at=max(ports.clock.now(), begun.started_at),
         duration_s=round(facts.duration_s, 3),
-        harness=begun.harness,
-        model=begun.model,
-        exit_code=outcome.exit_code,
         outcome=outcome.kind,
-        reason=outcome.reason,
-        note=outcome.note,
-        retry_after_s=outcome.retry_after_s,
-        resets_at=outcome.resets_at,
         completion_found=outcome.kind is OutcomeKind.COMPLETED,
-        refused=outcome.refused,
-        hopeless=outcome.hopeless,
-        exceeded=outcome.exceeded,
         vetoes=facts.reading.vetoes,
         changed_files=changes.count if changes else None,
-        files=changes.files if changes else (),
-        insertions=changes.insertions if changes else 0,
-        deletions=changes.deletions if changes else 0,
-        trees=changes.trees if changes else (),
         usage=facts.usage,
-        story_id=begun.story_id,
-        attempt=begun.attempt,
         session=facts.session,
         log=ports.agents.log_path(begun.iteration),
+        **carried(begun, IterationRecord),
+        **carried(outcome, IterationRecord),
+        **(carried(changes, IterationRecord) if changes else {}),
     )
+    return record if trouble is None else after_hung_command(record, trouble)
 
 
-async def _changes(harness: Harness, ports: Ports, stop: Stop) -> Changes | None:
-    """Return the changes that git reports; on failure, warn and return None."""
+async def _changes(harness: Harness, ports: Ports, stop: Stop) -> tuple[Changes | None, CommandError | None]:
+    """Return the changes that git reports; on failure, warn and return the error instead."""
     try:
-        return await stop.obeyed(ports.worktree.changes(harness.traits.leavings))
+        return await stop.obeyed(ports.worktree.changes(harness.traits.leavings)), None
     except CommandError as error:
         ports.emit(Warned(message=str(error), hint=error.hint))
-        return None
+        return None, error
 
 
 def _warn_of_trouble(facts: Facts, outcome: Outcome, emit: Emit) -> None:
@@ -101,31 +85,24 @@ def _warn_of_trouble(facts: Facts, outcome: Outcome, emit: Emit) -> None:
 
 
 async def _run_agent(
-    request: IterationRequest, harness: Harness, ports: Ports, stop: Stop, report: Callable[[StreamEvent], None]
+    iteration: int,
+    prompt: str,
+    options: AgentOptions,
+    transcript: AgentTranscript,
+    budget: BudgetWatch,
+    ports: Ports,
+    stop: Stop,
 ) -> Facts:
-    agents, clock, iteration = ports.agents, ports.clock, request.begun.iteration
-    limit = request.patience.memory_bytes
-    reader = PromiseReader(request.promise, prompt=request.prompt)
-    transcript = Transcript(harness.decoder(), reader, report, allow_all=request.allow_all, price=request.price)
-    invocation = harness.invoke(
-        AgentRequest(
-            prompt_path=agents.prompt_path(iteration),
-            directory=request.directory,
-            model=request.begun.model,
-            allow_all=request.allow_all,
-            in_sandbox=request.in_sandbox,
-            session=request.session,
-            side_path=agents.side_path(iteration),
-        )
-    )
+    agents, clock, limit = ports.agents, ports.clock, options.patience.memory_bytes
+    paths = {"prompt_path": agents.prompt_path(iteration), "side_path": agents.side_path(iteration)}
+    invocation = options.harness.invoke(msgspec.structs.replace(options.request, **paths))
     started = clock.monotonic()
     wake = asyncio.Event()
     with stop.waking(wake.set):
         async with agents.start(
-            invocation, iteration=iteration, prompt=request.prompt, memory_limit=limit, wake=wake.set
+            invocation, iteration=iteration, prompt=prompt, memory_limit=limit, wake=wake.set
         ) as agent:
-            watch = Watch(request.patience, clock)
-            budget = BudgetWatch(request.exceeded)
+            watch = AgentLimits(options.patience, clock)
             stopped = await _follow(agent, transcript, watch, budget, stop, wake)
             if not await _drain(agent, transcript, stop):
                 stopped = stopped or StopCause.PERSON
@@ -135,7 +112,6 @@ async def _run_agent(
                 transcript.disbelieve("the agent's output was cut while it was read")
             return Facts(
                 exit_code=agent.exit_code,
-                reading=reader.finish(),
                 stopped=stopped,
                 stopped_by=stop.by,
                 memory_limit=limit,
@@ -143,7 +119,7 @@ async def _run_agent(
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),
-                allow_all=request.allow_all,
+                allow_all=options.request.allow_all,
                 usage=transcript.usage,
                 session=transcript.session,
                 stderr_tail=_last_line(stderr),
@@ -157,7 +133,7 @@ def _last_line(stderr: str) -> str:
 
 
 async def _follow(
-    agent: Agent, transcript: Transcript, watch: Watch, budget: BudgetWatch, stop: Stop, wake: asyncio.Event
+    agent: Agent, transcript: AgentTranscript, watch: AgentLimits, budget: BudgetWatch, stop: Stop, wake: asyncio.Event
 ) -> StopCause | None:
     """Read until the agent has exited; return why we stopped it, if we did."""
     stopped: StopCause | None = None
@@ -181,7 +157,9 @@ async def _follow(
     return stopped
 
 
-def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, budget: BudgetWatch, stop: Stop) -> StopCause | None:
+def _must_stop(
+    agent: Agent, transcript: AgentTranscript, watch: AgentLimits, budget: BudgetWatch, stop: Stop
+) -> StopCause | None:
     promised = watch.quiet and transcript.promised
     cause = StopCause.PERSON if stop.requested else watch.verdict(promised=promised, printed=agent.bytes_seen)
     if cause is None and agent.over_memory:
@@ -196,7 +174,7 @@ def _must_stop(agent: Agent, transcript: Transcript, watch: Watch, budget: Budge
     return cause
 
 
-def _read_turn(agent: Agent, transcript: Transcript) -> bool:
+def _read_turn(agent: Agent, transcript: AgentTranscript) -> bool:
     """Read available output, up to 8 MiB; return whether there may be more."""
     taken = 0
     while taken < _READ_TURN:
@@ -208,7 +186,7 @@ def _read_turn(agent: Agent, transcript: Transcript) -> bool:
     return True
 
 
-async def _drain(agent: Agent, transcript: Transcript, stop: Stop) -> bool:
+async def _drain(agent: Agent, transcript: AgentTranscript, stop: Stop) -> bool:
     """Read the remaining output unless a stop is requested; return whether all was read."""
     while _read_turn(agent, transcript):
         if stop.requested:

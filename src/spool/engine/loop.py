@@ -4,20 +4,18 @@ Facts, decision and effect are separate: `iteration` gathers facts, `domain.outc
 and this module acts on the verdict. Work on the tree is saved as due before it is done.
 """
 
-from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar, assert_never
+from typing import assert_never
 
 import msgspec
 
-from spool.domain.events import IterationStarted, RunStarted, StopRequested, Warned
-from spool.domain.loop import Due, Phase, PlanState
-from spool.domain.outcome import Outcome, OutcomeKind, stopped_words
-from spool.domain.state import InFlight, IterationRecord, LoopState, Unfinished, interrupted_record
-from spool.domain.verdict import (
+from spool.domain.loop.events import IterationStarted, RunStarted, StopRequested, Warned
+from spool.domain.loop.outcome import OutcomeKind, stopped_words
+from spool.domain.loop.state import InFlight, IterationRecord, LoopState, UnfinishedIteration, ended_early
+from spool.domain.loop.summary import Due, Phase, PlanState
+from spool.domain.loop.verdict import (
     Continue,
-    Ended,
     ExitCode,
     Finish,
     NextStory,
@@ -30,20 +28,18 @@ from spool.domain.verdict import (
     out_of_budget,
     with_failed_commits,
 )
-from spool.engine.account import Account
-from spool.engine.agency import Agency
+from spool.engine.agent_options import AgentOptions
 from spool.engine.closing import Closing
-from spool.engine.examination import Examiner, ended_by
-from spool.engine.gatekeeper import Gatekeeper
-from spool.engine.iteration import IterationRequest, iterate
-from spool.engine.plan import Place, Plan, after_failed_commit
+from spool.engine.examination import Examiner
+from spool.engine.gates.gatekeeper import Gatekeeper
+from spool.engine.iteration import iterate
+from spool.engine.plans.strategy import IterationNumbers, Strategy, after_failed_commit, after_hung_command
 from spool.engine.ports import Ports
 from spool.engine.spending import Spending
-from spool.engine.stop import Stop
+from spool.engine.state_writer import StateWriter
+from spool.engine.stop_request import Stop
 from spool.engine.waits import Waits
 from spool.errors import ChangeError, CommandError, CommandTimeout, FencedOff, SpoolError
-
-_Result = TypeVar("_Result")
 
 
 class Loop:
@@ -51,13 +47,13 @@ class Loop:
 
     def __init__(
         self,
-        plan: Plan,
-        agency: Agency,
+        plan: Strategy,
+        agency: AgentOptions,
         ports: Ports,
         stop: Stop,
         state: LoopState,
         *,
-        unjudged: Unfinished | None = None,
+        unjudged: UnfinishedIteration | None = None,
         keeper: Gatekeeper | None = None,
     ) -> None:
         self._plan = plan
@@ -65,14 +61,13 @@ class Loop:
         self._ports = ports
         self._stop = stop
         self._unjudged = unjudged
-        self._account = Account(ports, state, closing=unjudged.record.iteration if unjudged else 0)
+        self._account = StateWriter(ports, state, closing=unjudged.record.iteration if unjudged else 0)
         self._examiner = Examiner(plan, keeper, self._account, ports, stop)
         self._closing = Closing(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
         self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
         self._mark_is_old = True
-        self._session = agency.session
 
     @property
     def _state(self) -> LoopState:
@@ -85,10 +80,11 @@ class Loop:
             RunStarted(
                 change=self._state.change,
                 harness=self._agency.harness.name,
-                model=self._agency.model,
+                model=self._agency.request.model,
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
                 sandbox=self._state.sandbox,
+                checks=self._state.checks,
                 usage=self._state.usage,
                 started_at=self._state.started_at,
             )
@@ -131,8 +127,8 @@ class Loop:
                     break
                 memory = await self._stop.obeyed(self._plan.resume(self._state.memory, edited=edited))
             except CommandError as error:
-                if isinstance(verdict := self._judge_failed_command(error), Finish):
-                    return verdict
+                if finish := self._retried(error):
+                    return finish
                 continue
             if memory is None:
                 break
@@ -150,8 +146,7 @@ class Loop:
         if examined is None:
             return None
         record = examined
-        usage = self._state.usage + record.usage
-        verdict, memory = self._judged(ended_by(record, usage), advance(self._tally, record.as_outcome()))
+        verdict, memory = self._judged(record, advance(self._tally, record.as_outcome()))
         if recorded:
             self._account.count_iteration(record, memory)
         else:
@@ -184,11 +179,8 @@ class Loop:
             try:
                 memory = await self._stop.obeyed(self._plan.settle(self._state.memory))
             except CommandError as error:
-                verdict = self._judge_failed_command(error)
-                if isinstance(verdict, Finish):
-                    return verdict
-                if isinstance(verdict, Retry):
-                    self._account.report_retry(verdict)
+                if finish := self._retried(error):
+                    return finish
                 continue
             if memory is None:
                 return self._stopped()
@@ -197,7 +189,7 @@ class Loop:
 
     async def _one(self) -> Verdict:
         """Run one iteration, record it, and return the verdict on it."""
-        place = Place(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
+        place = IterationNumbers(iteration=self._state.iteration + 1, run_iteration=self._tally.run_iterations + 1)
         waited = await self._waits.with_others(self._plan.limits)
         if isinstance(waited, Finish):
             return waited
@@ -212,23 +204,24 @@ class Loop:
             return prompt
         if self._stop.requested:
             return self._stopped()
-        # A plan with stories may have changed the tree itself, and gates leave files behind.
-        if self._mark_is_old or self._examiner.ran_gates or self._state.story is not None:
-            await self._guarded(self._ports.worktree.mark())
-            self._mark_is_old = self._examiner.ran_gates = False
-        memory, request = self._state.memory, self._begin(place, prompt)
+        if (failed := await self._mark()) is not None:
+            return failed
+        memory, begun = self._state.memory, self._begin(place)
         if not await self._admitted():
-            return self._not_started(request.begun)
+            return self._not_started(begun)
         record = await iterate(
-            request,
-            self._agency.harness,
+            begun,
+            self._agency,
             self._ports,
             self._stop,
             lambda said: self._ports.emit(self._plan.event(memory, place, said)),
+            prompt=prompt,
+            promise=self._plan.promise,
+            exceeded=partial(self._spending.exceeded, self._state.usage),
         )
-        self._session = record.session or self._session
-        record = msgspec.structs.replace(record, commit=await self._commit(record))
-        begun = msgspec.structs.replace(request.begun, ended=record)
+        self._agency = self._agency.continuing(record.session)
+        record = await self._committed(record)
+        begun = msgspec.structs.replace(begun, ended=record)
         examined = await self._examiner.examined(
             record, lambda: self._account.save(phase=Phase.RECORDING, in_flight=begun)
         )
@@ -236,13 +229,27 @@ class Loop:
             return self._stopped()
         record = examined
         self._tally = advance(self._tally, record.as_outcome())
-        verdict, memory = self._judged(ended_by(record, self._state.usage + record.usage))
+        verdict, memory = self._judged(record, self._tally)
         # The history has the end. If the next iteration begins at once, one save of the state serves both.
         at_once = verdict == Continue() and memory.due is Due.NOTHING
         self._account.end_iteration(record, memory, saved_soon=at_once)
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         return verdict
+
+    async def _mark(self) -> Verdict | None:
+        """Mark the tree unless it is marked; return the verdict on a git that fails a story by not answering."""
+        # A plan with stories may have changed the tree itself, and gates leave files behind.
+        if not (self._mark_is_old or self._examiner.ran_gates or self._state.story is not None):
+            return None
+        try:
+            await self._stop.obeyed(self._ports.worktree.mark())
+        except CommandError as error:
+            if self._state.story is not None and isinstance(error, CommandTimeout):
+                return self._judge_failed_command(error)
+            self._account.warn(error)
+        self._mark_is_old = self._examiner.ran_gates = False
+        return None
 
     async def _admitted(self) -> bool:
         """Return whether the agent may start; a stop may come first."""
@@ -256,11 +263,11 @@ class Loop:
     def _not_started(self, begun: InFlight) -> Finish:
         """Record an iteration that was stopped before its agent started."""
         now = max(self._ports.clock.now(), begun.started_at)
-        record = interrupted_record(begun, ended_at=now, reason="stopped before its agent started")
+        record = ended_early(begun, ended_at=now, reason="stopped before its agent started")
         self._account.end_iteration(record, self._state.memory)
         return self._stopped()
 
-    async def _prepare(self, place: Place) -> str | Verdict:
+    async def _prepare(self, place: IterationNumbers) -> str | Verdict:
         """Choose the next work and return its prompt; a failed command counts as a failed attempt."""
         try:
             chosen = await self._stop.obeyed(self._plan.choose(self._state.memory))
@@ -278,18 +285,9 @@ class Loop:
             return Finish(Status.STUCK, str(error), ExitCode.FAILED)
         return self._stopped() if prompt is None else prompt
 
-    def _begin(self, place: Place, prompt: str) -> IterationRequest:
-        """Save the iteration as in flight, and return its request."""
-        agency, story = self._agency, self._state.story
-        begun = InFlight(
-            iteration=place.iteration,
-            run_id=self._state.run_id,
-            started_at=self._ports.clock.now(),
-            harness=agency.harness.name,
-            model=agency.model,
-            story_id=story.id if story else None,
-            attempt=story.attempt if story else None,
-        )
+    def _begin(self, place: IterationNumbers) -> InFlight:
+        """Save the iteration as in flight, and return it."""
+        begun = self._in_flight(place.iteration)
         self._account.save(
             phase=Phase.AGENT,
             in_flight=begun,
@@ -306,22 +304,24 @@ class Loop:
                 boxes=self._plan.boxes,
             )
         )
-        return IterationRequest(
-            begun=begun,
-            prompt=prompt,
-            promise=self._plan.promise,
-            directory=agency.directory,
-            patience=agency.patience,
-            allow_all=agency.allow_all,
-            in_sandbox=agency.in_sandbox,
-            session=self._session if agency.resume else "",
-            price=agency.price,
-            exceeded=partial(self._spending.exceeded, self._state.usage),
+        return begun
+
+    def _in_flight(self, iteration: int) -> InFlight:
+        story = self._state.story
+        return InFlight(
+            iteration=iteration,
+            run_id=self._state.run_id,
+            started_at=self._ports.clock.now(),
+            harness=self._agency.harness.name,
+            model=self._agency.request.model,
+            story_id=story.id if story else None,
+            attempt=story.attempt if story else None,
         )
 
-    async def _commit(self, record: IterationRecord) -> str | None:
+    async def _committed(self, record: IterationRecord) -> IterationRecord:
+        """Return the record, with its commit if one is wanted and made."""
         if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
-            return None
+            return record
         message, memory = f"{self._state.change}: iteration {record.iteration}", self._state.memory
         try:
             commit = await self._stop.obeyed(self._ports.worktree.commit(message, leaving=memory.leavings))
@@ -329,35 +329,32 @@ class Loop:
         except CommandError as error:
             self._account.warn(error, about="commit")
             self._account.remember(after_failed_commit(memory, error))
-            return None
-        return commit
+            return after_hung_command(record, error)
+        return msgspec.structs.replace(record, commit=commit)
 
-    def _judge(self, ended: Ended) -> Verdict:
-        """Return the plan's verdict, and save its memory."""
-        verdict, memory = self._judged(ended)
-        self._account.remember(memory)
-        return verdict
-
-    def _judged(self, ended: Ended, tally: Tally | None = None) -> tuple[Verdict, PlanState]:
-        now = self._ports.clock.now().timestamp()
-        judgement = self._plan.judge(self._state.memory, ended, tally or self._tally, now=now)
+    def _judged(self, record: IterationRecord, tally: Tally) -> tuple[Verdict, PlanState]:
+        now, used = self._ports.clock.now().timestamp(), self._state.usage + record.usage
+        judgement = self._plan.judge(self._state.memory, record, tally, used=used, now=now)
         return judgement.verdict, judgement.memory
 
     def _judge_failed_command(self, error: CommandError) -> Verdict:
         kind = OutcomeKind.TIMEOUT if isinstance(error, CommandTimeout) else OutcomeKind.HARNESS_ERROR
         self._account.warn(error)
-        return self._judge(Ended(outcome=Outcome(kind=kind, reason=error.advice), used=self._state.usage))
+        begun = self._in_flight(self._state.iteration)
+        failed = ended_early(begun, kind, ended_at=begun.started_at, reason=error.advice)
+        verdict, memory = self._judged(failed, self._tally)
+        self._account.remember(memory)
+        return verdict
+
+    def _retried(self, error: CommandError) -> Finish | None:
+        """Judge a command that is run again, and report what that costs; return the end, if it is one."""
+        verdict = self._judge_failed_command(error)
+        if isinstance(verdict, Retry):
+            self._account.report_retry(verdict)
+        return verdict if isinstance(verdict, Finish) else None
 
     def _stopped(self) -> Finish:
         return Finish(Status.STOPPED, stopped_words(self._stop.by), ExitCode.INTERRUPTED)
-
-    async def _guarded(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """Await work; on failure, warn and return None."""
-        try:
-            return await self._stop.obeyed(work)
-        except CommandError as error:
-            self._account.warn(error)
-            return None
 
     def _report_stop(self) -> None:
         with suppress(SpoolError):  # called from a signal handler; the loop's next write reports a full disk

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from spool.domain.events import Event
-from spool.domain.invocation import AgentRequest, Invocation, Traits
-from spool.domain.pacing import RateLimit
-from spool.domain.state import Changes, IterationRecord, LoopState
-from spool.domain.stream import StreamEvent, Usage
+from spool.domain.agent.invocation import AgentRequest, Invocation, Traits
+from spool.domain.agent.stream import StreamEvent, Usage
+from spool.domain.loop.checkpoint import Beginning, Losses
+from spool.domain.loop.events import Event
+from spool.domain.loop.pacing import RateLimit
+from spool.domain.loop.state import Changes, IterationRecord, LoopState
 
 Emit = Callable[[Event], None]
 Deliver = Callable[[], Awaitable[None]]
@@ -177,6 +178,26 @@ class Worktree(Protocol):
         ...
 
 
+class KeptBeginnings(Protocol):
+    """Keeps trees that no attempt moves, for one change in one worktree."""
+
+    async def begin_run(self, *, anew: bool) -> tuple[str, ...]:
+        """Keep the tree as the run's beginning and return what is not saved; `anew` ends an unfinished story."""
+        ...
+
+    async def begin_attempt(self, story: str = "") -> None:
+        """Keep the run's beginning, and the checkpoint as the story's, unless the story before is not accepted."""
+        ...
+
+    async def accept(self, what: Beginning) -> None:
+        """Note that the work since then is accepted."""
+        ...
+
+    async def losses(self) -> Losses:
+        """Return what happened to a person's files that no commit holds, since the story or the run began."""
+        ...
+
+
 class Clock(Protocol):
     """Time and randomness."""
 
@@ -193,7 +214,7 @@ class Clock(Protocol):
         """Sleep."""
 
 
-class Admission(Protocol):
+class StartGate(Protocol):
     """Admits agents one by one, where more than the loop itself decides whether one may start."""
 
     @property
@@ -226,4 +247,4 @@ class Ports:
     expenses: Expenses
     deliver: Deliver = delivered_already
     rate_limits: RateLimits = field(default_factory=Unshared)
-    admission: Admission = field(default_factory=Unguarded)
+    admission: StartGate = field(default_factory=Unguarded)

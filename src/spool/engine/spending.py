@@ -1,9 +1,9 @@
 """Keeps a run within its budgets, between iterations and within one."""
 
-from spool.domain.budget import Budgets, Concern, Exceeded, concern_about, concerns, exceeded
-from spool.domain.prices import Price
-from spool.domain.state import IterationRecord
-from spool.domain.stream import Usage
+from spool.domain.agent.prices import Price
+from spool.domain.agent.stream import Usage
+from spool.domain.loop.budget import Budgets, Concern, Exceeded, concern_about, concerns, exceeded
+from spool.domain.loop.state import IterationRecord
 from spool.engine.ports import Clock, Expenses, Harness
 
 

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
-from spool.domain.events import Waiting
-from spool.domain.loop import Phase
-from spool.domain.pacing import RateLimit, shared_wait_s
-from spool.domain.verdict import Finish, Limits, postponed
-from spool.engine.account import Account
+from spool.domain.loop.events import Waiting
+from spool.domain.loop.pacing import RateLimit, shared_wait_s
+from spool.domain.loop.summary import Phase
+from spool.domain.loop.verdict import Finish, Limits, postponed
 from spool.engine.ports import Ports
 from spool.engine.spending import Spending
-from spool.engine.stop import Stop
+from spool.engine.state_writer import StateWriter
+from spool.engine.stop_request import Stop
 
 _SLICE_S = 30.0
 
@@ -17,7 +17,7 @@ _SLICE_S = 30.0
 class Waits:
     """Waits, and says so, until the time is over or a stop is requested."""
 
-    def __init__(self, account: Account, spending: Spending, ports: Ports, stop: Stop, *, harness: str) -> None:
+    def __init__(self, account: StateWriter, spending: Spending, ports: Ports, stop: Stop, *, harness: str) -> None:
         self._account = account
         self._spending = spending
         self._ports = ports

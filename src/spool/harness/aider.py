@@ -8,9 +8,9 @@ import codecs
 import re
 from collections.abc import Iterator
 
-from spool.domain.invocation import Stdin
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
-from spool.domain.stream import Done, ErrorKind, Failure, Message, Retry, StreamEvent, Usage
+from spool.domain.agent.invocation import Stdin
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, each
+from spool.domain.agent.stream import AgentRetry, Done, ErrorKind, Failure, Message, StreamEvent, Usage
 from spool.harness.lines import LineCutter
 from spool.harness.program import KEYS, PROVIDERS, Program
 from spool.harness.trouble import failure, incomplete
@@ -38,7 +38,7 @@ _ARGV = (
 )  # fmt: skip
 
 
-class _Decoder:
+class _AiderDecoder:
     def __init__(self) -> None:
         self._lines = LineCutter()
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -53,7 +53,7 @@ class _Decoder:
             elif found := _RETRY_PRINTED.match(line.data):
                 yield from _shown(text)
                 limited = _KINDS.get(self._error.decode()) is ErrorKind.RATE_LIMIT
-                yield Retry(message=self._error.decode(), delay_s=float(found[1]), rate_limited=limited)
+                yield AgentRetry(message=self._error.decode(), delay_s=float(found[1]), rate_limited=limited)
         yield from _shown(text)
 
     def pause(self) -> Iterator[StreamEvent]:
@@ -135,7 +135,7 @@ HARNESS = Program(  # aider edits through its answers and has no tools to refuse
     side=("--chat-history-file", "{side_file}", "--no-restore-chat-history"),
     model=("--model", "{model}"),
     stdin=Stdin.NOTHING,  # it answers yes to every question instead of reading answers
-    decoder=_Decoder,
+    decoder=_AiderDecoder,
     json=False,
     tokens=True,
     cost=True,

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
-from spool.domain.stream import (
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, each
+from spool.domain.agent.stream import (
+    AgentRetry,
     Denied,
     Done,
     ErrorKind,
     Failure,
     Message,
-    Retry,
     StreamEvent,
     ToolResult,
     ToolUse,
@@ -21,7 +21,7 @@ from spool.domain.stream import (
 )
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.program import Program
-from spool.harness.stream_json import Event, Tokens, UsageSum
+from spool.harness.stream_json import StreamJsonEvent, StreamJsonTokens, UsageSum
 from spool.harness.trouble import BUSY, failure, incomplete
 
 _LOGIN = "run 'claude' and '/login', or set ANTHROPIC_API_KEY"
@@ -76,7 +76,7 @@ HARNESS = Program(
     allow_all=("--dangerously-skip-permissions",),
     sandbox_env={"IS_SANDBOX": "1"},  # as root, claude skips permissions only in a sandbox
     resume=("--resume", "{session}"),
-    decoder=lambda: LineDecoder(JsonTranslator(Event, ClaudeEvents(_LOGIN))),
+    decoder=lambda: LineDecoder(JsonTranslator(StreamJsonEvent, ClaudeEvents(_LOGIN))),
     tokens=True,
     cost=True,
     usage_so_far=True,
@@ -97,7 +97,7 @@ class ClaudeEvents:
         self._used = UsageSum()
         self._resets_at: float | None = None
 
-    def take(self, event: Event) -> Iterable[StreamEvent]:
+    def take(self, event: StreamJsonEvent) -> Iterable[StreamEvent]:
         """Translate one event."""
         match event.type:
             case "assistant":
@@ -117,7 +117,7 @@ class ClaudeEvents:
         if ending.json and not self._saw_result:
             yield incomplete("a result event")
 
-    def _assistant(self, event: Event) -> Iterator[StreamEvent]:
+    def _assistant(self, event: StreamJsonEvent) -> Iterator[StreamEvent]:
         if event.error_name:  # a synthetic message that repeats an API error; the result event reports it too
             self._error = event.error_name
             return
@@ -130,7 +130,7 @@ class ClaudeEvents:
         if event.message is not None and (used := self._used.add(event.message)):
             yield UsageSoFar(usage=used)
 
-    def _result(self, event: Event) -> Iterator[StreamEvent]:
+    def _result(self, event: StreamJsonEvent) -> Iterator[StreamEvent]:
         for denial in event.permission_denials:
             yield Denied(tool=denial.tool_name, summary=summarise(denial.tool_input))
         # `subtype` is "success" on an API error, but only `subtype` reports error_max_turns and the like.
@@ -138,7 +138,7 @@ class ClaudeEvents:
             yield self._failure(event)
         yield Done(content=event.result, usage=_usage(event), session=event.session_id)
 
-    def _failure(self, event: Event) -> Failure:
+    def _failure(self, event: StreamJsonEvent) -> Failure:
         reset = _RESET_EPOCH.search(event.result)
         kind = ErrorKind.RATE_LIMIT if reset or self._resets_at else _KINDS.get(self._error)
         return failure(
@@ -150,19 +150,19 @@ class ClaudeEvents:
         )
 
 
-def _usage(event: Event) -> Usage:
-    usage = (event.usage or Tokens()).as_usage()
+def _usage(event: StreamJsonEvent) -> Usage:
+    usage = (event.usage or StreamJsonTokens()).as_usage()
     return msgspec.structs.replace(usage, cost_usd=event.total_cost_usd, turns=event.num_turns)
 
 
-def _tool_results(event: Event) -> Iterator[StreamEvent]:
+def _tool_results(event: StreamJsonEvent) -> Iterator[StreamEvent]:
     for block in event.blocks():
         if block.type == "tool_result":
             yield ToolResult(output=as_text(block.content), call_id=block.tool_use_id, is_error=bool(block.is_error))
 
 
-def _retry(event: Event) -> Retry:
-    return Retry(
+def _retry(event: StreamJsonEvent) -> AgentRetry:
+    return AgentRetry(
         message=f"{event.error_name or 'error'} {event.error_status or ''}".strip(),
         attempt=event.attempt,
         delay_s=None if event.retry_delay_ms is None else event.retry_delay_ms / 1_000,

@@ -5,8 +5,18 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
-from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, each
+from spool.domain.agent.stream import (
+    AgentRetry,
+    Denied,
+    Done,
+    ErrorKind,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
 from spool.harness.program import Program
 from spool.harness.trouble import BUSY, failure, incomplete, status_in
@@ -52,7 +62,7 @@ HARNESS = Program(
     allow_all=("--dangerously-bypass-approvals-and-sandbox",),
     resume=("resume", "{session}"),
     last=("-",),  # reads the prompt from standard input
-    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    decoder=lambda: LineDecoder(JsonTranslator(_CodexEvent, _CodexEvents())),
     tokens=True,
     question_tool="request_user_input",
     settings=(".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts"),
@@ -61,7 +71,7 @@ HARNESS = Program(
 )
 
 
-class _Item(msgspec.Struct):
+class _CodexItem(msgspec.Struct):
     id: str = ""
     type: str = ""
     text: str = ""
@@ -70,41 +80,41 @@ class _Item(msgspec.Struct):
     aggregated_output: str = ""
     exit_code: int | None = None
     status: str = ""
-    changes: list["_Change"] = []
+    changes: list["_EditedFile"] = []
     tool: str = ""
     query: str = ""
 
 
-class _Change(msgspec.Struct):
+class _EditedFile(msgspec.Struct):
     path: str = ""
 
 
-class _Tokens(msgspec.Struct):
+class _CodexTokens(msgspec.Struct):
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
     output_tokens: int | None = None
 
 
-class _Error(msgspec.Struct):
+class _CodexError(msgspec.Struct):
     message: str = ""
 
 
-class _Event(msgspec.Struct):
+class _CodexEvent(msgspec.Struct):
     type: str
     thread_id: str = ""
-    item: _Item | None = None
-    usage: _Tokens | None = None
+    item: _CodexItem | None = None
+    usage: _CodexTokens | None = None
     message: str = ""
-    error: _Error | None = None
+    error: _CodexError | None = None
 
 
-class _Events:
+class _CodexEvents:
     def __init__(self) -> None:
         self._session = self._text = self._error = ""
         self._started: set[str] = set()
         self._worked = self._over = False
 
-    def take(self, event: _Event) -> Iterable[StreamEvent]:
+    def take(self, event: _CodexEvent) -> Iterable[StreamEvent]:
         match event.type:
             case "thread.started":
                 self._session = event.thread_id
@@ -120,18 +130,18 @@ class _Events:
                 yield Done(session=self._session)
             case "turn.completed":
                 self._over = True
-                yield from self._done(event.usage or _Tokens())
+                yield from self._done(event.usage or _CodexTokens())
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         if ending.json and not self._over:
             yield _failure(self._error) if self._error else incomplete("the end of its turn")
 
-    def _begun(self, item: _Item) -> Iterator[StreamEvent]:
+    def _begun(self, item: _CodexItem) -> Iterator[StreamEvent]:
         if item.type not in _NO_TOOLS:
             self._started.add(item.id)
             yield ToolUse(tool=item.tool or item.type, summary=_summary(item), call_id=item.id)
 
-    def _finished(self, item: _Item) -> Iterator[StreamEvent]:
+    def _finished(self, item: _CodexItem) -> Iterator[StreamEvent]:
         if item.type == "agent_message" and item.text:
             self._text = item.text
             yield Message(text=item.text)
@@ -153,13 +163,13 @@ class _Events:
         if retry is None:
             self._error = message
             return
-        yield Retry(
+        yield AgentRetry(
             message=retry[2].strip(" ()") or message,
             attempt=int(retry[1]) if retry[1] else None,
             rate_limited=status_in(message, _STATUS) in BUSY,
         )
 
-    def _done(self, tokens: _Tokens) -> Iterator[StreamEvent]:
+    def _done(self, tokens: _CodexTokens) -> Iterator[StreamEvent]:
         if not self._worked:
             # A command that its read-only sandbox refuses at once does not appear in the stream at all.
             yield Denied(tool="whatever its sandbox forbids", withheld=True)
@@ -171,7 +181,7 @@ class _Events:
         yield Done(content=self._text, usage=usage, session=self._session)
 
 
-def _summary(item: _Item) -> str:
+def _summary(item: _CodexItem) -> str:
     return item.command or ", ".join(change.path for change in item.changes) or item.query
 
 

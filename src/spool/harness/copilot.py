@@ -6,8 +6,18 @@ from typing import Any
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.sign_in import Kept, SignIn, doubts, each
-from spool.domain.stream import Denied, Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.agent.sign_in import Kept, SignIn, doubts, each
+from spool.domain.agent.stream import (
+    AgentRetry,
+    Denied,
+    Done,
+    ErrorKind,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, summarise, uncached
 from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete
@@ -48,7 +58,7 @@ HARNESS = Program(
     model=("--model", "{model}"),
     allow_all=("--allow-all",),
     resume=("--resume={session}",),
-    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events(), skip=_DELTAS)),
+    decoder=lambda: LineDecoder(JsonTranslator(_CopilotEvent, _CopilotEvents(), skip=_DELTAS)),
     tokens=True,
     question_tool="ask_user",
     settings=(".copilot/mcp-config.json", ".copilot/settings.json"),
@@ -57,11 +67,11 @@ HARNESS = Program(
 )
 
 
-class _Result(msgspec.Struct):
+class _CopilotResult(msgspec.Struct):
     content: str = ""
 
 
-class _Error(msgspec.Struct):
+class _CopilotError(msgspec.Struct):
     message: str = ""
     code: str = ""
 
@@ -73,22 +83,22 @@ class _Data(msgspec.Struct):
     arguments: Any = None
     parentToolCallId: str | None = None
     success: bool = True
-    result: _Result | None = None
-    error: _Error | None = None
+    result: _CopilotResult | None = None
+    error: _CopilotError | None = None
     errorType: str = ""
     message: str = ""
     statusCode: int | None = None
     reason: str = ""
 
 
-class _Event(msgspec.Struct):
+class _CopilotEvent(msgspec.Struct):
     type: str
     data: _Data | None = None
     sessionId: str = ""
     exitCode: int | None = None
 
 
-class _Spent(msgspec.Struct):
+class _CopilotUsage(msgspec.Struct):
     inputTokens: int = 0
     outputTokens: int = 0
     cacheReadTokens: int = 0
@@ -98,23 +108,23 @@ class _Requests(msgspec.Struct):
     count: int = 0
 
 
-class _Metrics(msgspec.Struct):
-    usage: _Spent = msgspec.field(default_factory=_Spent)
+class _CopilotMetrics(msgspec.Struct):
+    usage: _CopilotUsage = msgspec.field(default_factory=_CopilotUsage)
     requests: _Requests = msgspec.field(default_factory=_Requests)
 
 
 class _UsageFile(msgspec.Struct):
-    modelMetrics: dict[str, _Metrics] = {}
+    modelMetrics: dict[str, _CopilotMetrics] = {}
 
 
-class _Events:
+class _CopilotEvents:
     def __init__(self) -> None:
         self._tools: dict[str, ToolUse] = {}
         self._text = self._session = ""
         self._error: _Data | None = None
         self._exit_code: int | None = None
 
-    def take(self, event: _Event) -> Iterable[StreamEvent]:
+    def take(self, event: _CopilotEvent) -> Iterable[StreamEvent]:
         data = event.data or _Data()
         match event.type:
             case "assistant.message" if data.content:
@@ -133,7 +143,7 @@ class _Events:
             case "tool.execution_complete":
                 yield from self._tool_over(data)
             case "assistant.turn_retry":
-                yield Retry(message=data.reason.replace("_", " "), rate_limited=data.reason == "rate_limit")
+                yield AgentRetry(message=data.reason.replace("_", " "), rate_limited=data.reason == "rate_limit")
             case "session.error":
                 self._error = data
             case "result":

@@ -12,10 +12,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from spool.decoders import Decoder, decoder_of
-from spool.domain.stream import Message, StreamEvent
-from spool.domain.text import folded, one_line
-from spool.harness.lines import Line, LineCutter, mended
+from spool.domain.agent.stream import Done, Message, StreamEvent
+from spool.domain.text.plain_text import folded, one_line
+from spool.harness.lines import LineCutter, OutputLine, mended
 
+_ANSWER = 1 << 16
+"""Characters of plain text, from its end, that are an agent's final answer."""
 _SUMMARY_KEYS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt")
 
 
@@ -42,6 +44,8 @@ class LineDecoder:
         self._in_text = False
         self._mixed = mixed
         self._saw_event = False
+        self._plain = isinstance(translator, PlainText)
+        self._answer = ""
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Decode the next bytes of standard output."""
@@ -56,8 +60,10 @@ class LineDecoder:
         yield from self._translate(self._lines.finish())
         yield from self._end_text()
         yield from self._translator.end(stderr, side)
+        if self._plain:
+            yield Done(content=self._answer)
 
-    def _translate(self, lines: Iterable[Line]) -> Iterator[StreamEvent]:
+    def _translate(self, lines: Iterable[OutputLine]) -> Iterator[StreamEvent]:
         """Translate lines; adjacent lines of text become one message, or a gigabyte makes millions of them."""
         text: list[bytes] = []
         for line in lines:
@@ -73,7 +79,7 @@ class LineDecoder:
             self._saw_event = True
         yield from self._flush(text)
 
-    def _events(self, line: Line) -> Iterable[StreamEvent] | None:
+    def _events(self, line: OutputLine) -> Iterable[StreamEvent] | None:
         if not line.whole or line.data[:1] != b"{":
             return None
         try:
@@ -88,6 +94,8 @@ class LineDecoder:
             yield Message(text=decoded, stray=True)
         elif decoded:
             self._in_text = True
+            if self._plain:
+                self._answer = (self._answer + decoded[-_ANSWER:])[-_ANSWER:]
             yield Message(text=decoded, partial=True)
 
     def _end_text(self) -> Iterator[StreamEvent]:
@@ -118,7 +126,7 @@ class Ending(NamedTuple):
     """Whether any JSON event was seen; a CLI that fails early, or in text mode, prints none."""
 
 
-class Events(Protocol[_Event_contra]):
+class TranslatedEvents(Protocol[_Event_contra]):
     """Translates one CLI's decoded events."""
 
     def take(self, event: _Event_contra) -> Iterable[StreamEvent]:
@@ -131,7 +139,7 @@ class Events(Protocol[_Event_contra]):
 class JsonTranslator(Generic[_Event]):
     """Decodes JSON lines into one CLI's own event type, and skips events of an unknown shape."""
 
-    def __init__(self, kind: type[_Event], events: Events[_Event], *, skip: tuple[bytes, ...] = ()) -> None:
+    def __init__(self, kind: type[_Event], events: TranslatedEvents[_Event], *, skip: tuple[bytes, ...] = ()) -> None:
         self._decode = decoder_of(kind)
         self._events = events
         self._skip = skip
@@ -161,7 +169,7 @@ class PlainText:
         return
 
     def end(self, stderr: str, side: str = "") -> Iterable[StreamEvent]:  # noqa: ARG002 - the protocol's signature
-        """Return nothing: plain text has no required end."""
+        """Return nothing: plain text has no required end, and its decoder ends it."""
         return ()
 
 

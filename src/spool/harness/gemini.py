@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each, together
-from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, ToolResult, ToolUse, Usage
-from spool.domain.text import one_line
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, each, together
+from spool.domain.agent.stream import Denied, Done, ErrorKind, Message, StreamEvent, ToolResult, ToolUse, Usage
+from spool.domain.text.plain_text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.program import Program
 from spool.harness.trouble import failure, incomplete, status_in
@@ -67,7 +67,7 @@ HARNESS = Program(
     model=("-m", "{model}"),
     allow_all=("--yolo", "--skip-trust"),  # gemini ignores `--yolo` in an untrusted folder
     resume=("--resume", "{session}"),
-    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    decoder=lambda: LineDecoder(JsonTranslator(_GeminiEvent, _GeminiEvents())),
     tokens=True,
     question_tool="ask_user",
     settings=(".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/google_accounts.json", ".gemini/installation_id"),
@@ -76,7 +76,7 @@ HARNESS = Program(
 )
 
 
-class _Error(msgspec.Struct):
+class _GeminiError(msgspec.Struct):
     type: str = ""
     message: str = ""
 
@@ -87,7 +87,7 @@ class _Stats(msgspec.Struct):
     cached: int | None = None
 
 
-class _Event(msgspec.Struct):
+class _GeminiEvent(msgspec.Struct):
     type: str
     session_id: str = ""
     role: str = ""
@@ -98,17 +98,17 @@ class _Event(msgspec.Struct):
     parameters: Any = None
     status: str = ""
     output: Any = None
-    error: _Error | None = None
+    error: _GeminiError | None = None
     message: str = ""
     stats: _Stats | None = None
 
 
-class _Events:
+class _GeminiEvents:
     def __init__(self) -> None:
         self._session = ""
         self._in_message = self._edited = self._over = False
 
-    def take(self, event: _Event) -> Iterable[StreamEvent]:
+    def take(self, event: _GeminiEvent) -> Iterable[StreamEvent]:
         match event.type:
             case "init":
                 self._session = event.session_id
@@ -142,7 +142,7 @@ class _Events:
             self._in_message = False
             yield Message(text="")
 
-    def _result(self, event: _Event) -> Iterator[StreamEvent]:
+    def _result(self, event: _GeminiEvent) -> Iterator[StreamEvent]:
         if event.status == "error":
             yield _failure(event.error.message if event.error else "error")
         elif not self._edited:

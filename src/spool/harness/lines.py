@@ -21,7 +21,7 @@ _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a
 _RAW_CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
 
 
-class Line(NamedTuple):
+class OutputLine(NamedTuple):
     """A line without its newline, or a piece of one that is too long or too slow to buffer."""
 
     data: bytes
@@ -42,9 +42,9 @@ class LineCutter:
         self._held = bytearray()
         self._begun = False
         """Whether the start of the current line was already yielded."""
-        self._shrinker: JsonShrinker | _Beginning | None = None
+        self._shrinker: JsonShrinker | _LineStart | None = None
 
-    def feed(self, chunk: bytes) -> Iterator[Line]:
+    def feed(self, chunk: bytes) -> Iterator[OutputLine]:
         """Take the next bytes; yield the lines that they complete."""
         if not self._json:
             yield from self._feed_text(chunk)
@@ -54,35 +54,35 @@ class LineCutter:
             yield from self._hold(lines[0])
             yield self._complete()
         for line in lines[1:]:
-            yield Line(line, ended=True)
+            yield OutputLine(line, ended=True)
         yield from self._hold(last)
 
-    def _feed_text(self, chunk: bytes) -> Iterator[Line]:
+    def _feed_text(self, chunk: bytes) -> Iterator[OutputLine]:
         """Yield all lines that a chunk completes as one piece, and copy only what goes over from chunk to chunk."""
         end = chunk.rfind(b"\n")
         if end >= 0:
             whole, self._begun = not self._begun, False
-            yield Line(self._release() + chunk[:end], ended=True, whole=whole)
+            yield OutputLine(self._release() + chunk[:end], ended=True, whole=whole)
         yield from self._hold(chunk[end + 1 :])
 
-    def pending_text(self) -> Iterator[Line]:
+    def pending_text(self) -> Iterator[OutputLine]:
         """Yield the buffered part of a plain line; an agent may print its promise without a newline and wait."""
         if self._held and not self._looks_like_json():
             yield self._piece()
 
-    def finish(self) -> Iterator[Line]:
+    def finish(self) -> Iterator[OutputLine]:
         """Yield the last line, if it has no newline."""
         if self._held or self._begun or self._shrinker is not None:
             yield self._complete()
 
-    def _hold(self, data: bytes) -> Iterator[Line]:
+    def _hold(self, data: bytes) -> Iterator[OutputLine]:
         if self._shrinker is not None:
             self._shrinker.feed(data)
             return
         self._held += data
         if self._looks_like_json():
             if len(self._held) > _TEXT_PIECE and self._held.startswith(self._skip):
-                self._shrinker = _Beginning(bytes(self._held[:_TEXT_PIECE]))
+                self._shrinker = _LineStart(bytes(self._held[:_TEXT_PIECE]))
                 self._held.clear()
             elif len(self._held) > WHOLE_LINE:
                 self._shrinker = JsonShrinker()
@@ -92,16 +92,16 @@ class LineCutter:
         elif len(self._held) > _TEXT_PIECE:
             yield self._piece()
 
-    def _piece(self) -> Line:
+    def _piece(self) -> OutputLine:
         self._begun = True
-        return Line(self._release(), ended=False, whole=False)
+        return OutputLine(self._release(), ended=False, whole=False)
 
-    def _complete(self) -> Line:
+    def _complete(self) -> OutputLine:
         whole, self._begun = not self._begun, False
         if self._shrinker is None:
-            return Line(self._release(), ended=True, whole=whole)
+            return OutputLine(self._release(), ended=True, whole=whole)
         shrunk, self._shrinker = self._shrinker.finish(), None
-        return Line(shrunk, ended=True)
+        return OutputLine(shrunk, ended=True)
 
     def _release(self) -> bytes:
         data = bytes(self._held)
@@ -112,7 +112,7 @@ class LineCutter:
         return self._json and not self._begun and self._held[:1] == b"{"
 
 
-class _Beginning:
+class _LineStart:
     """Keeps the start of a line and drops the rest."""
 
     def __init__(self, beginning: bytes) -> None:

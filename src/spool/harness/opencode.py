@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, each
-from spool.domain.stream import (
+from spool.domain.agent.sign_in import Kept, SignIn, each
+from spool.domain.agent.stream import (
     Denied,
     Done,
     ErrorKind,
@@ -46,7 +46,7 @@ HARNESS = Program(
     model=("-m", "{model}"),
     allow_all=("--auto",),
     resume=("-s", "{session}"),
-    decoder=lambda: LineDecoder(JsonTranslator(_Event, _Events())),
+    decoder=lambda: LineDecoder(JsonTranslator(_OpencodeEvent, _OpencodeEvents())),
     tokens=True,
     cost=True,
     usage_so_far=True,
@@ -62,7 +62,7 @@ class _Cache(msgspec.Struct):
     write: int = 0
 
 
-class _Tokens(msgspec.Struct):
+class _OpencodeTokens(msgspec.Struct):
     input: int = 0
     output: int = 0
     reasoning: int = 0
@@ -76,12 +76,12 @@ class _ToolState(msgspec.Struct):
     error: str = ""
 
 
-class _Part(msgspec.Struct):
+class _OpencodePart(msgspec.Struct):
     text: str = ""
     tool: str = ""
     callID: str = ""
     state: _ToolState | None = None
-    tokens: _Tokens | None = None
+    tokens: _OpencodeTokens | None = None
     cost: float | None = None
 
 
@@ -91,26 +91,26 @@ class _ErrorData(msgspec.Struct):
     responseHeaders: dict[str, str] = {}
 
 
-class _Error(msgspec.Struct):
+class _OpencodeError(msgspec.Struct):
     name: str = "error"
     data: _ErrorData = msgspec.field(default_factory=_ErrorData)
 
 
-class _Event(msgspec.Struct):
+class _OpencodeEvent(msgspec.Struct):
     type: str
-    part: _Part | None = None
-    error: _Error | None = None
+    part: _OpencodePart | None = None
+    error: _OpencodeError | None = None
     sessionID: str = ""
 
 
-class _Events:
+class _OpencodeEvents:
     def __init__(self) -> None:
         self._usage = Usage(turns=0)
         self._text = self._session = ""
         self._denied = self._in_step = False
         self._held: list[StreamEvent] = []
 
-    def take(self, event: _Event) -> Iterable[StreamEvent]:
+    def take(self, event: _OpencodeEvent) -> Iterable[StreamEvent]:
         self._session = event.sessionID or self._session
         # A tool is reported when it has ended. Until then a promise in the same step looks like an agent that hangs.
         held, self._held = self._held, []
@@ -128,8 +128,8 @@ class _Events:
         if ending.json:
             yield Done(content=self._text, usage=self._usage, session=self._session)
 
-    def _translate(self, event: _Event) -> Iterator[StreamEvent]:
-        part = event.part or _Part()
+    def _translate(self, event: _OpencodeEvent) -> Iterator[StreamEvent]:
+        part = event.part or _OpencodePart()
         match event.type:
             case "step_start":
                 self._in_step = True
@@ -145,9 +145,9 @@ class _Events:
                     yield UsageSoFar(usage=self._usage)
             case "error":
                 self._in_step = False
-                yield _failure(event.error or _Error())
+                yield _failure(event.error or _OpencodeError())
 
-    def _tool(self, part: _Part) -> Iterator[StreamEvent]:
+    def _tool(self, part: _OpencodePart) -> Iterator[StreamEvent]:
         """Yield a tool's use and its result, which opencode reports in one event."""
         state = part.state or _ToolState()
         failed = state.status == "error"
@@ -158,8 +158,8 @@ class _Events:
             self._denied = True
             yield Denied(tool=part.tool, summary=summary)
 
-    def _count(self, part: _Part) -> None:
-        tokens = part.tokens or _Tokens()
+    def _count(self, part: _OpencodePart) -> None:
+        tokens = part.tokens or _OpencodeTokens()
         self._usage += Usage(
             tokens_in=tokens.input + tokens.cache.write,
             tokens_out=tokens.output + tokens.reasoning,
@@ -169,7 +169,7 @@ class _Events:
         )
 
 
-def _failure(error: _Error) -> Failure:
+def _failure(error: _OpencodeError) -> Failure:
     data = error.data
     unknown = error.name in ("ProviderAuthError", "ProviderModelNotFoundError", "UnknownError")
     return failure(

@@ -6,9 +6,19 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, each
-from spool.domain.stream import Done, ErrorKind, Message, Retry, StreamEvent, ToolResult, ToolUse, Usage, UsageSoFar
-from spool.domain.text import one_line
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, each
+from spool.domain.agent.stream import (
+    AgentRetry,
+    Done,
+    ErrorKind,
+    Message,
+    StreamEvent,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UsageSoFar,
+)
+from spool.domain.text.plain_text import one_line
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, as_text, summarise
 from spool.harness.program import KEYS, PROVIDERS, Program
 from spool.harness.trouble import BUSY, failure, incomplete, status_in
@@ -75,7 +85,7 @@ HARNESS = Program(  # pi never asks for permission
     argv=("pi", "-p", "--mode", "json"),  # `-p` has no argument
     model=("--model", "{model}"),
     resume=("--session", "{session}"),
-    decoder=lambda: LineDecoder(_Translator(), skip=_REPEATS),
+    decoder=lambda: LineDecoder(_PiTranslator(), skip=_REPEATS),
     tokens=True,
     cost=True,
     usage_so_far=True,
@@ -89,7 +99,7 @@ class _Cost(msgspec.Struct):
     total: float | None = None
 
 
-class _Tokens(msgspec.Struct):
+class _PiTokens(msgspec.Struct):
     input: int = 0
     output: int = 0
     cacheRead: int = 0
@@ -97,43 +107,43 @@ class _Tokens(msgspec.Struct):
     cost: _Cost = msgspec.field(default_factory=_Cost)
 
 
-class _Block(msgspec.Struct):
+class _PiBlock(msgspec.Struct):
     type: str = ""
     text: str = ""
 
 
-class _Message(msgspec.Struct):
+class _PiMessage(msgspec.Struct):
     role: str = ""
-    content: list[_Block] | str = ""
-    usage: _Tokens | None = None
+    content: list[_PiBlock] | str = ""
+    usage: _PiTokens | None = None
     stopReason: str = ""
     errorMessage: str = ""
 
 
-class _Result(msgspec.Struct):
+class _PiResult(msgspec.Struct):
     content: Any = None
 
 
-class _Event(msgspec.Struct):
+class _PiEvent(msgspec.Struct):
     type: str
     id: str = ""
-    message: _Message | None = None
+    message: _PiMessage | None = None
     toolCallId: str = ""
     toolName: str = ""
     args: Any = None
-    result: _Result | None = None
+    result: _PiResult | None = None
     isError: bool = False
     attempt: int | None = None
     delayMs: float | None = None
     errorMessage: str = ""
 
 
-class _Translator:
+class _PiTranslator:
     """Skips the repetitions, but notes the end of the run."""
 
     def __init__(self) -> None:
-        self._events = _Events()
-        self._json = JsonTranslator(_Event, self._events, skip=_REPEATS)
+        self._events = _PiEvents()
+        self._json = JsonTranslator(_PiEvent, self._events, skip=_REPEATS)
 
     def event(self, line: bytes) -> Iterable[StreamEvent] | None:
         if line.startswith(_REPEATS[-1]):
@@ -144,13 +154,13 @@ class _Translator:
         return self._json.end(stderr, side)
 
 
-class _Events:
+class _PiEvents:
     def __init__(self) -> None:
         self._usage = Usage(turns=0)
         self._text = self._session = self._error = ""
         self.over = False
 
-    def take(self, event: _Event) -> Iterable[StreamEvent]:
+    def take(self, event: _PiEvent) -> Iterable[StreamEvent]:
         match event.type:
             case "session":
                 self._session = event.id
@@ -166,7 +176,9 @@ class _Events:
             case "auto_retry_start":
                 delay_s = None if event.delayMs is None else event.delayMs / 1_000
                 limited = status_in(event.errorMessage, _STATUS) in BUSY
-                yield Retry(message=event.errorMessage, attempt=event.attempt, delay_s=delay_s, rate_limited=limited)
+                yield AgentRetry(
+                    message=event.errorMessage, attempt=event.attempt, delay_s=delay_s, rate_limited=limited
+                )
 
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         found = _NO_LOGIN.search(ending.stderr) if not self.over else None
@@ -180,8 +192,8 @@ class _Events:
         if ending.json:
             yield Done(content=self._text, usage=self._usage, session=self._session)
 
-    def _message(self, message: _Message) -> Iterator[StreamEvent]:
-        tokens = message.usage or _Tokens()
+    def _message(self, message: _PiMessage) -> Iterator[StreamEvent]:
+        tokens = message.usage or _PiTokens()
         self._usage += Usage(
             tokens_in=tokens.input + tokens.cacheWrite,
             tokens_out=tokens.output,
@@ -192,7 +204,7 @@ class _Events:
         # pi exits with 0 on an API error; a successful retry clears the error.
         failed = message.stopReason in ("error", "aborted")
         self._error = (message.errorMessage or message.stopReason) if failed else ""
-        blocks = [_Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content
+        blocks = [_PiBlock(type="text", text=message.content)] if isinstance(message.content, str) else message.content
         text = "\n".join(block.text for block in blocks if block.type == "text" and block.text)
         if text:
             self._text = text

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from spool.domain.carried import carried
-from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
-from spool.domain.sign_in import SignIn
+from spool.domain.agent.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.agent.sign_in import SignIn
+from spool.domain.text.common_fields import carried
 from spool.engine.ports import Decoder
 
 _MARK = re.compile(r"\{(prompt_file|directory|model|session|side_file)\}")
@@ -40,7 +40,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     last: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     sandbox_env: Mapping[str, str] = {}
-    """Variables that tell an agent that it is in a sandbox, where it refuses allow-all as root otherwise."""
+    """Variables that claim a sandbox to an agent which otherwise refuses allow-all as root."""
     stdin: Stdin = Stdin.PROMPT
     decoder: Callable[[], Decoder]
     json: bool = True

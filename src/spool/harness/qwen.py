@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from spool.domain.sign_in import Kept, SignIn, Variable, doubts, together
-from spool.domain.stream import Denied, Done, ErrorKind, Message, StreamEvent, Usage, UsageSoFar
+from spool.domain.agent.sign_in import Kept, SignIn, Variable, doubts, together
+from spool.domain.agent.stream import Denied, Done, ErrorKind, Message, StreamEvent, Usage, UsageSoFar
 from spool.harness.claude import ClaudeEvents
 from spool.harness.decoding import Ending, JsonTranslator, LineDecoder, uncached
 from spool.harness.program import Program
-from spool.harness.stream_json import Event
+from spool.harness.stream_json import StreamJsonEvent
 from spool.harness.trouble import failure
 
 _LOGIN = "run 'qwen' and '/auth', or set OPENAI_API_KEY and OPENAI_BASE_URL and pick 'openai' in ~/.qwen/settings.json"
@@ -56,7 +56,7 @@ HARNESS = Program(
     model=("-m", "{model}"),
     allow_all=("--yolo",),
     resume=("--resume", "{session}"),
-    decoder=lambda: LineDecoder(JsonTranslator(Event, _Events())),
+    decoder=lambda: LineDecoder(JsonTranslator(StreamJsonEvent, _QwenEvents())),
     tokens=True,
     usage_so_far=True,
     question_tool="ask_user_question",
@@ -66,12 +66,12 @@ HARNESS = Program(
 )
 
 
-class _Events:
+class _QwenEvents:
     def __init__(self) -> None:
         self._shared = ClaudeEvents(_LOGIN)
         self._withheld = False
 
-    def take(self, event: Event) -> Iterable[StreamEvent]:
+    def take(self, event: StreamJsonEvent) -> Iterable[StreamEvent]:
         if event.tools is not None:
             self._withheld = not _EDITORS.intersection(event.tools)
         for translated in self._shared.take(event):
@@ -88,7 +88,7 @@ class _Events:
     def end(self, ending: Ending) -> Iterable[StreamEvent]:
         return self._shared.end(ending)
 
-    def _done(self, done: Done, event: Event) -> Iterable[StreamEvent]:
+    def _done(self, done: Done, event: StreamJsonEvent) -> Iterable[StreamEvent]:
         if self._withheld:
             yield Denied(tool="all editing tools")
         if event.error_message and "auth" in event.error_message:

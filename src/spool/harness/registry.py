@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from spool.decoders import converted
-from spool.domain.text import did_you_mean, one_line
+from spool.domain.text.plain_text import did_you_mean, one_line
 from spool.engine.ports import Harness
 from spool.errors import UsageError
 
@@ -40,7 +40,7 @@ def find(name: str, tables: Tables) -> Harness:
 
         return Scripted(_options(name, table, ScriptedOptions))
     if table or name == "command":
-        from spool.harness.command import CommandOptions, command
+        from spool.harness.own_command import CommandOptions, command
 
         return command(name, _options(name, table, CommandOptions))
     return _from_entry_point(name, tables)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import msgspec
 
 from spool.decoders import decoder_of
-from spool.domain.invocation import AgentRequest, Invocation, Stdin, Traits
-from spool.domain.stream import StreamEvent
+from spool.domain.agent.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.agent.stream import StreamEvent
 from spool.engine.ports import Decoder
 from spool.harness.decoding import LineDecoder, read_json
 

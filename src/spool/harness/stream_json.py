@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.stream import Usage
+from spool.domain.agent.stream import Usage
 
 
-class Block(msgspec.Struct):
+class ContentBlock(msgspec.Struct):
     """A part of a message: text, a tool call or a tool result."""
 
     type: str = ""
@@ -23,12 +23,12 @@ class Block(msgspec.Struct):
 class Content(msgspec.Struct):
     """A message from the model, or the results of its tools."""
 
-    content: list[Block] | str = ""
+    content: list[ContentBlock] | str = ""
     id: str = ""
-    usage: "Tokens | None" = None
+    usage: "StreamJsonTokens | None" = None
 
 
-class Tokens(msgspec.Struct):
+class StreamJsonTokens(msgspec.Struct):
     """Token counts."""
 
     input_tokens: int | None = None
@@ -73,7 +73,7 @@ class Denial(msgspec.Struct):
     tool_input: Any = None
 
 
-class RateLimit(msgspec.Struct, rename={"resets_at": "resetsAt"}):
+class ReportedLimit(msgspec.Struct, rename={"resets_at": "resetsAt"}):
     """The rate limit status of an account."""
 
     status: str = ""
@@ -86,7 +86,7 @@ class ErrorInfo(msgspec.Struct):
     message: str = ""
 
 
-class Event(msgspec.Struct):
+class StreamJsonEvent(msgspec.Struct):
     """One line of output."""
 
     type: str
@@ -97,13 +97,13 @@ class Event(msgspec.Struct):
     attempt: int | None = None
     retry_delay_ms: float | None = None
     error_status: int | None = None
-    rate_limit_info: RateLimit | None = None
+    rate_limit_info: ReportedLimit | None = None
     result: str = ""
     is_error: bool = False
     api_error_status: int | None = None
     num_turns: int | None = None
     total_cost_usd: float | None = None
-    usage: Tokens | None = None
+    usage: StreamJsonTokens | None = None
     permission_denials: list[Denial] = []
     session_id: str = ""
     tools: list[str] | None = None
@@ -118,7 +118,7 @@ class Event(msgspec.Struct):
         """Qwen's error: a sentence."""
         return self.error.message if isinstance(self.error, ErrorInfo) else ""
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ContentBlock]:
         """Return the parts of the message."""
         content = self.message.content if self.message is not None else []
-        return [Block(type="text", text=content)] if isinstance(content, str) else content
+        return [ContentBlock(type="text", text=content)] if isinstance(content, str) else content

@@ -2,7 +2,7 @@
 
 import re
 
-from spool.domain.stream import ErrorKind, Failure
+from spool.domain.agent.stream import ErrorKind, Failure
 from spool.errors import Hint
 
 BUSY = frozenset({429, 503, 529})

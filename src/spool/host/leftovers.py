@@ -11,7 +11,7 @@ import msgspec
 from spool.decoders import decoded
 from spool.host.runner.identity import is_alive
 from spool.host.state.lock import Holder
-from spool.nofollow import open_file
+from spool.nofollow import open_file, read_file
 
 _RUN_ID = b"SPOOL_RUN_ID="
 
@@ -44,7 +44,7 @@ def clear_lock(path: Path) -> bool:
 
 def _names_dead(path: Path) -> bool:
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        holder = decoded(path.read_bytes(), Holder)
+        holder = decoded(read_file(path), Holder)
         return not is_alive(holder.runner)
     return False
 
@@ -59,8 +59,8 @@ def _orphans(ended: set[str]) -> Iterator[Orphan]:
         with suppress(OSError, ValueError):
             if folder.stat().st_uid != os.geteuid() or int(folder.name) == os.getpid():
                 continue
-            values = (folder / "environ").read_bytes().split(b"\0")
+            values = read_file(folder / "environ").split(b"\0")
             found = next((value[len(_RUN_ID) :].decode() for value in values if value.startswith(_RUN_ID)), "")
             if found in ended:
-                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+                words = read_file(folder / "cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
                 yield Orphan(pid=int(folder.name), run_id=found, command=words)

@@ -24,7 +24,7 @@ _MARK = re.compile(r"\{(title|directory)\}")
 _FULLSCREEN_WORD = re.compile(r"\{fullscreen:(.+)\}")
 
 
-class Window(msgspec.Struct, frozen=True, kw_only=True):
+class TerminalWindow(msgspec.Struct, frozen=True, kw_only=True):
     """A command and the window to run it in."""
 
     command: tuple[str, ...]
@@ -36,11 +36,11 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Terminal(msgspec.Struct, frozen=True):
-    """How to open a window with one terminal program."""
+    """A terminal program and its command line."""
 
     name: str
     program: str
-    words: Callable[[Window], list[str]]
+    words: Callable[[TerminalWindow], list[str]]
     fullscreen: bool = True
     """Whether it supports full screen."""
 
@@ -54,7 +54,7 @@ def from_template(words: Sequence[str]) -> Terminal:
     if "{command}" not in words:
         raise UsageError("the setting 'terminal' lacks the word '{command}'", hint='["xterm", "-e", "{command}"]')
 
-    def fill(window: Window) -> list[str]:
+    def fill(window: TerminalWindow) -> list[str]:
         values = {"title": window.title, "directory": window.directory}
         filled: list[str] = []
         for word in words:
@@ -69,7 +69,7 @@ def from_template(words: Sequence[str]) -> Terminal:
     return Terminal(Path(words[0]).name, words[0], fill, any(map(_FULLSCREEN_WORD.fullmatch, words)))
 
 
-def _tmux(window: Window) -> list[str]:
+def _tmux(window: TerminalWindow) -> list[str]:
     return ["tmux", "new-session", "-d", "-s", window.session, "-x", "160", "-y", "50", "--", *window.command]
 
 
@@ -107,7 +107,9 @@ def choose(
     return [one for one in offered if _installed(one.program, environment)] + [BACKGROUND]
 
 
-def launch(terminal: Terminal, window: Window, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+def launch(
+    terminal: Terminal, window: TerminalWindow, environment: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
     """Open the window and return the process that opened it, whose output goes to `log`."""
     make_folder(log.parent)
     descriptor = open_file(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -162,7 +164,7 @@ end run
 def _terminal_app(scripts: Path) -> Terminal:
     """Return macOS's Terminal, which takes no command but opens files: here a fixed script that reads the command."""
 
-    def words(window: Window) -> list[str]:
+    def words(window: TerminalWindow) -> list[str]:
         make_folder(scripts)
         script = scripts / f"{window.session}.command"
         replace_file(script.with_suffix(".words"), msgspec.json.encode(window.command))

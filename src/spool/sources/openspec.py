@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.story import StoryList
+from spool.domain.change.story import StoryList
 
 _Result = TypeVar("_Result")
 
@@ -37,7 +37,7 @@ class OpenSpec:
         return found
 
     async def _planning(self, change_id: str) -> list[str]:
-        answer = await self._query(["openspec", "status", "--change", change_id, "--json"], _Status)
+        answer = await self._query(["openspec", "status", "--change", change_id, "--json"], _OpenspecStatus)
         # `isComplete` means that the planning artifacts exist, not that the tasks are done.
         if answer is None or answer.isComplete:
             return []
@@ -63,7 +63,7 @@ class OpenSpec:
             return None
 
 
-class _Status(msgspec.Struct):
+class _OpenspecStatus(msgspec.Struct):
     isComplete: bool = True
 
 
@@ -71,13 +71,13 @@ class _Issue(msgspec.Struct):
     message: str = ""
 
 
-class _Item(msgspec.Struct):
+class _OpenspecItem(msgspec.Struct):
     valid: bool = True
     issues: list[_Issue] = []
 
 
 class _Validation(msgspec.Struct):
-    items: list[_Item] = []
+    items: list[_OpenspecItem] = []
 
 
 class _Listed(msgspec.Struct):

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from spool.domain.change import Change
-from spool.domain.plan_file.names import plan_id
-from spool.domain.plan_file.writing import task_list
+from spool.domain.change.change import Change
+from spool.domain.change.plan_file.boxed import task_list
+from spool.domain.change.plan_file.ids import plan_id
 from spool.errors import ChangeError
 from spool.nofollow import Unreadable, read_file
 

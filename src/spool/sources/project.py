@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spool.domain.change import (
+from spool.domain.change.change import (
     Change,
     ChangeInfo,
     check_id,
@@ -14,10 +14,10 @@ from spool.domain.change import (
     resolve,
     same_module,
 )
-from spool.domain.front_matter import split
-from spool.domain.loop import STATE
-from spool.domain.plan_file.names import plan_path
-from spool.domain.tasks import parse_tasks
+from spool.domain.change.front_matter import split
+from spool.domain.change.plan_file.ids import plan_path
+from spool.domain.change.tasks import parse_tasks
+from spool.domain.loop.summary import STATE
 from spool.errors import ChangeError, Hint, UsageError
 from spool.nofollow import Linked, Unreadable, folder_names, read_file
 
@@ -118,6 +118,12 @@ class Project:
             if folder.is_dir():
                 return folder, source
         raise ChangeError(f"change '{change_id}' no longer exists")
+
+    def doubled(self, change_id: str) -> str:
+        """Warn that two sources have a change with this id, and name the one read; empty if only one does."""
+        names = _SOURCES.values() if is_id(change_id) else ()
+        found = [f"{where}/{change_id}" for where in names if (self.root / where / change_id).is_dir()]
+        return f"{found[1]} is not read: {found[0]} has the same id" if len(found) > 1 else ""
 
     def _listed(self, source: str) -> Iterator[ChangeInfo]:
         folder = self.root / _SOURCES[source]

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from spool.domain.checkpoint import Checkpoint, Discarded
-from spool.domain.gates.boxes import Ledger
-from spool.domain.invocation import Invocation
-from spool.domain.pacing import RateLimit
-from spool.domain.state import Changes, IterationRecord, LoopState
-from spool.domain.stream import Usage
-from spool.engine.task_book import TaskBook
+from spool.domain.agent.invocation import Invocation
+from spool.domain.agent.stream import Usage
+from spool.domain.judging.gates.boxes import BoxLedger
+from spool.domain.loop.checkpoint import Beginning, Checkpoint, Discarded, Losses
+from spool.domain.loop.pacing import RateLimit
+from spool.domain.loop.state import Changes, IterationRecord, LoopState
+from spool.engine.gates.task_book import TaskBook
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -64,13 +64,13 @@ class MemoryLedger:
     """The boxes of a change, in memory."""
 
     def __init__(self) -> None:
-        self.saved = Ledger()
+        self.saved = BoxLedger()
 
     def book(self) -> TaskBook:
         """Return a book that keeps its ledger here."""
         return TaskBook(lambda: self.saved, self._save)
 
-    def _save(self, ledger: Ledger) -> None:
+    def _save(self, ledger: BoxLedger) -> None:
         self.saved = ledger
 
 
@@ -161,7 +161,7 @@ class FakeAgent:
 
 
 Line = Said | Callable[[str], Said]
-"""What an agent says, or how it answers its prompt."""
+"""An agent's line, or its answer to a prompt."""
 
 
 class FakeAgents:
@@ -230,6 +230,30 @@ class FakeTree:
     async def fingerprint(self) -> str:
         """Return the content and the number of commits."""
         return f"{len(self.commits)}:{self.content}"
+
+
+class FakeBeginnings:
+    """Beginnings of a fake tree, in which nothing is ever lost."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def begin_run(self, *, anew: bool) -> tuple[str, ...]:
+        """Note the run."""
+        self.seen.append("run anew" if anew else "run")
+        return ()
+
+    async def begin_attempt(self, story: str = "") -> None:
+        """Note the story."""
+        self.seen.append(story)
+
+    async def accept(self, what: Beginning) -> None:
+        """Note what is accepted."""
+        self.seen.append(f"{what} accepted")
+
+    async def losses(self) -> Losses:
+        """Return nothing."""
+        return Losses()
 
 
 class FakeCheckpoints:

@@ -4,17 +4,18 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from spool.domain.events import Event
-from spool.domain.loop import Runner
-from spool.domain.state import IterationRecord, LoopState, continued, unfinished
-from spool.domain.verdict import Finish
-from spool.engine.agency import Agency
+from spool.domain.agent.invocation import AgentRequest
+from spool.domain.loop.events import Event
+from spool.domain.loop.state import IterationRecord, LoopState, continued, unfinished
+from spool.domain.loop.summary import Runner
+from spool.domain.loop.verdict import Finish
+from spool.engine.agent_limits import Patience
+from spool.engine.agent_options import AgentOptions
 from spool.engine.loop import Loop
-from spool.engine.plan import Plan
-from spool.engine.ports import Admission, Deliver, Expenses, Ports, RateLimits, Unguarded, Worktree, delivered_already
-from spool.engine.stop import Stop
-from spool.engine.watch import Patience
-from spool.harness.command import CommandOptions, command
+from spool.engine.plans.strategy import Strategy
+from spool.engine.ports import Deliver, Expenses, Ports, RateLimits, StartGate, Unguarded, Worktree, delivered_already
+from spool.engine.stop_request import Stop
+from spool.harness.own_command import CommandOptions, command
 from spool.testing.doubles import FakeAgents, FakeTree, Line, ManualClock, MemoryExpenses, MemoryRateLimits, MemoryStore
 
 _Kind = TypeVar("_Kind")
@@ -30,7 +31,7 @@ class Stage:
     clock: ManualClock = field(default_factory=ManualClock)
     deliver: Deliver = delivered_already
     rate_limits: RateLimits = field(default_factory=MemoryRateLimits)
-    admission: Admission = field(default_factory=Unguarded)
+    admission: StartGate = field(default_factory=Unguarded)
     events: list[Event] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
 
@@ -55,13 +56,15 @@ class Played:
 
 
 def play(
-    plan: Plan, *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
+    plan: Strategy, *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
 ) -> Played:
     """Run a plan to its end with the given agents in turn, and return the result."""
     return asyncio.run(_play(plan, lines, stage or Stage(), stop, auto_commit=auto_commit))
 
 
-async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool) -> Played:
+async def _play(
+    plan: Strategy, lines: tuple[Line, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool
+) -> Played:
     store, now = stage.store, stage.clock.now()
     earlier = store.state
     last = store.history[-1] if store.history else None
@@ -97,6 +100,8 @@ async def _play(plan: Plan, lines: tuple[Line, ...], stage: Stage, stop: Stop | 
     return Played(finish, tuple(stage.events), tuple(store.history), store.state, tuple(stage.prompts))
 
 
-def _agency(*, auto_commit: bool) -> Agency:
+def _agency(*, auto_commit: bool) -> AgentOptions:
     harness = command("fake", CommandOptions(argv=("fake",)))
-    return Agency(harness=harness, directory=".", patience=Patience(), auto_commit=auto_commit)
+    return AgentOptions(
+        harness=harness, request=AgentRequest(directory="."), patience=Patience(), auto_commit=auto_commit
+    )

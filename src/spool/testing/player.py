@@ -19,17 +19,15 @@ A script is TOML (or JSON of the same shape). Iteration N plays the Nth `[[itera
 
 import json
 import os
-import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from spool.domain.stream import (
+from spool.domain.agent.stream import (
     Denied,
     Done,
     ErrorKind,
@@ -41,7 +39,7 @@ from spool.domain.stream import (
     Usage,
     UsageSoFar,
 )
-from spool.domain.tasks import parse_tasks
+from spool.domain.change.tasks import parse_tasks
 
 Step = dict[str, Any]
 
@@ -63,7 +61,12 @@ def main() -> int:
 def load(path: Path) -> list[list[Step]]:
     """Read a script and check that every step is known."""
     text = path.read_text("utf-8")
-    script = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    if path.suffix == ".json":
+        script = json.loads(text)
+    else:
+        import tomllib  # an agent starts once per iteration: what it may not need costs 10 ms of 50
+
+        script = tomllib.loads(text)
     iterations = [iteration.get("steps", []) for iteration in script.get("iteration", [])]
     if not iterations:
         raise ValueError("no [[iteration]] found")
@@ -133,6 +136,8 @@ def _tick(step: Step) -> None:
 
 
 def _run(step: Step) -> None:
+    import subprocess
+
     emit(ToolUse(tool="shell", summary=" ".join(step["run"])))
     done = subprocess.run(step["run"], capture_output=True, text=True, check=False)
     emit(ToolResult(output=done.stdout + done.stderr, is_error=done.returncode != 0))

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from textual import events
+from textual import events, on
 from textual.app import App
 
-from spool.app.client import Client
-from spool.domain.loop import LoopSummary
-from spool.domain.text import clean
-from spool.tui.screens.loop import LoopScreen
+from spool.app.loops.client import Client
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import clean
+from spool.tui import reports
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.screens.selection import SelectionScreen
 from spool.tui.theme import COLOURLESS, DARK, LIGHT, sixteen, themes
@@ -32,6 +33,7 @@ class SpoolApp(App[None]):
         self._client = client
         self._change = change
         self._watched = loop
+        self._selection = SelectionScreen(client, change)
         self.theme = DARK if colour else COLOURLESS
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -40,11 +42,15 @@ class SpoolApp(App[None]):
 
     def on_mount(self) -> None:
         """Open the selection, and the requested change or loop, if any."""
-        self.push_screen(SelectionScreen(self._client, self._change))
+        self.push_screen(self._selection)
         if self._change is not None:
             self.push_screen(PreviewScreen(self._client, self._change))
         if self._watched is not None:
             self.push_screen(LoopScreen(self._client, self._watched))
+
+    @on(LoopScreen.Stopped)
+    def _stopped(self, event: LoopScreen.Stopped) -> None:
+        self._selection.show_card(reports.card(event.report, event.kept))
 
     async def on_event(self, event: events.Event) -> None:
         """Drop the keys that are still on their way when the screens have closed."""

@@ -8,9 +8,9 @@ from enum import Enum, auto
 
 import msgspec
 
-from spool.domain import events
-from spool.domain.stream import Message, StreamEvent, ToolResult
-from spool.domain.text import clean, one_line
+from spool.domain.agent.stream import Message, StreamEvent, ToolResult
+from spool.domain.loop import events
+from spool.domain.text.plain_text import clean, one_line
 from spool.views.look import Role
 
 PIECE = 4_096

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from spool.app.client import Feed
-from spool.domain.events import Warned
-from spool.domain.progress import LoopProgress
+from spool.app.loops.client import Feed
+from spool.domain.account.progress import LoopProgress
+from spool.domain.loop.events import Warned
 from spool.tui.pages import StoryIndexes
 from spool.views import words
 

@@ -4,14 +4,14 @@ from datetime import datetime
 
 from rich.text import Text
 
-from spool.domain.budget import used_of
-from spool.domain.progress import LoopProgress
-from spool.domain.stream import Usage
-from spool.domain.text import one_line
+from spool.domain.account.progress import LoopProgress
+from spool.domain.agent.stream import Usage
+from spool.domain.loop.budget import used_of
+from spool.domain.loop.verdict import Status
+from spool.domain.text.plain_text import one_line
 from spool.views import look, words
-from spool.views.receipt import left_of
+from spool.views.receipt_lines import left_of
 
-STATUS_STYLES = {str(status): sign.role.style for status, sign in look.STATUSES.items()}
 BUSY = {"waiting": look.Role.WARN, "checking": look.Role.ODD, "stopping": look.Role.WARN, "starting": look.Role.DIM}
 """The colours of what a loop does, where its status is not the whole answer."""
 _LABELS = (
@@ -20,7 +20,7 @@ _LABELS = (
     ("#", "try ", "", " tok"),
     ("#", "try ", "", ""),
 )
-"""How the figures of a loop are labelled: the first that fits."""
+"""Labels for a loop's figures; the first that fits is used."""
 
 
 def bar(share: float, width: int) -> Text:
@@ -64,6 +64,12 @@ def state_of(progress: LoopProgress, *, over: bool) -> str:
     if progress.checking is not None:
         return "checking"
     return "running" if progress.harness else "starting"
+
+
+def state_style(progress: LoopProgress, state: str) -> str:
+    """Return the style of a loop's state; an end says by its colour what it rests on."""
+    proof = progress.complete.proof if progress.complete else None
+    return BUSY[state].style if state in BUSY else look.status_sign(Status(state), proof).role.style
 
 
 def budget_left(progress: LoopProgress, today: Usage, now: datetime, *, brief: bool = False) -> str:

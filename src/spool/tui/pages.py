@@ -5,11 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from spool.app.client import Feed, Placed
-from spool.domain.progress import WHOLE
-from spool.domain.stream import Message, ToolResult, ToolUse
+from spool.app.loops.client import Feed, JournalEntry
+from spool.domain.account.progress import WHOLE
+from spool.domain.agent.stream import Message, ToolResult, ToolUse
 from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in
-from spool.tui.transcript import transcribe
+from spool.tui.story_transcript import transcribe
 
 EVENTS = 32
 CHARACTERS = 8_192
@@ -78,7 +78,7 @@ class StoryIndex:
         """The number of pages."""
         return len(self._starts)
 
-    def add(self, placed: Placed) -> None:
+    def add(self, placed: JournalEntry) -> None:
         """Add the next event of the story."""
         self.version += 1
         text = long_text(placed.event)
@@ -110,7 +110,7 @@ class StoryIndex:
     def _full(self) -> bool:
         return self._events >= EVENTS or self._characters >= CHARACTERS
 
-    def _begin(self, placed: Placed, first: int, last: int) -> None:
+    def _begin(self, placed: JournalEntry, first: int, last: int) -> None:
         self._starts.append(placed.start)
         self._stops.append(placed.stop)
         self._from.append(first)
@@ -119,7 +119,7 @@ class StoryIndex:
         self._calls.clear()
         self._open = True
 
-    def _add_long(self, placed: Placed, text: str) -> None:
+    def _add_long(self, placed: JournalEntry, text: str) -> None:
         first = 0
         while first < len(text):
             last = cut(text, first, CHARACTERS)
@@ -134,7 +134,7 @@ class StoryIndexes:
     def __init__(self) -> None:
         self._known: dict[str, StoryIndex] = {}
 
-    def add(self, story: str, placed: Placed) -> None:
+    def add(self, story: str, placed: JournalEntry) -> None:
         """Add an event of a story."""
         if story != WHOLE and (before_first := self._known.pop(WHOLE, None)) is not None and before_first.count:
             self._known[story] = before_first

@@ -16,7 +16,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from spool.domain.text import clean
+from spool.domain.text.plain_text import clean
 from spool.tui.blocks import Block, Form, Tone
 from spool.views.look import DONE, OPEN, Role
 
@@ -71,13 +71,13 @@ class _BareCode(CodeBlock):
         yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
 
-class _Item(ListItem):
+class _ListItem(ListItem):
     """A list item; a task shows its box instead of a bullet."""
 
     box = ""
 
     @classmethod
-    def create(cls, markdown: Markdown, token: Token) -> "_Item":  # noqa: ARG003 - the parent's signature
+    def create(cls, markdown: Markdown, token: Token) -> "_ListItem":  # noqa: ARG003 - the parent's signature
         """Create the item with its box."""
         item = cls()
         item.box = token.meta.get("box", "")
@@ -95,7 +95,7 @@ class _Prose(Markdown):
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
-        "list_item_open": _Item,
+        "list_item_open": _ListItem,
         "fence": _BareCode,
         "code_block": _BareCode,
     }

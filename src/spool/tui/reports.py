@@ -5,16 +5,18 @@ from datetime import UTC, datetime
 from itertools import groupby
 from zlib import crc32
 
-from spool.app.client import Diff, FileChange
-from spool.app.reporting import Report, Reported
-from spool.domain.progress import WHOLE, Attempt, LoopProgress, StoryView
-from spool.domain.story import StoryList
-from spool.domain.text import clean, counted
+from spool.app.loops.client import Diff, FileChange
+from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.domain.account.progress import WHOLE, IterationFigures, LoopProgress, StoryView
+from spool.domain.change.story import StoryList
+from spool.domain.loop.summary import LoopKind
+from spool.domain.text.plain_text import clean, counted
 from spool.tui.blocks import NO_FOLD, TONES, Block, Form, Tone, line, markdown, plain, rule
 from spool.views import words
 from spool.views.hints import worded
 from spool.views.look import DONE, OPEN
-from spool.views.report.terminal import Line, page
+from spool.views.report.report_words import CONTINUE, steps, title, verdict
+from spool.views.report.terminal import ReportLine, page
 
 _DONE = ("x", "X")
 _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.ODD}
@@ -37,7 +39,7 @@ def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios:
 
 def result(reported: Reported, width: int) -> tuple[list[Block], list[str]]:
     """Return the lines of `spool report`, and the stories in their order; the line of the nth is a head, fold n."""
-    report = Report(made_at=datetime.now(UTC), since=None, loops=(reported,))
+    report = LoopReports(made_at=datetime.now(UTC), since=None, loops=(reported,))
     found, stories = list[Block](), list[str]()
     for one in page(report, width):
         fold = NO_FOLD if one.story is None else len(stories)
@@ -46,7 +48,15 @@ def result(reported: Reported, width: int) -> tuple[list[Block], list[str]]:
     return found, stories
 
 
-def _told(one: Line, fold: int) -> Block:
+def card(reported: Reported, kept: str) -> str:
+    """Return how a loop that was stopped has ended, what it kept, and how to continue it."""
+    found = [f"{title(reported)}: {verdict(reported.account)}", kept]
+    ways = ["Enter, then R"] if reported.loop.door is LoopKind.RUN else []
+    ways += [one.command for one in steps(reported) if one.label == CONTINUE]
+    return "\n".join([*found, f"Continue with: {', or '.join(ways)}"] if ways else found)
+
+
+def _told(one: ReportLine, fold: int) -> Block:
     text = clean(one.text).lstrip(" ")
     indent = len(one.text) - len(one.text.lstrip(" "))  # also of the rest, if it does not fit
     word, head = one.word or text, fold != NO_FOLD
@@ -94,7 +104,7 @@ def _attempts(view: StoryView) -> list[Block]:
     return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [line("not started", Tone.DIM)]
 
 
-def _attempt(attempt: Attempt, *, whole: bool) -> Block:
+def _attempt(attempt: IterationFigures, *, whole: bool) -> Block:
     place = f"iteration {attempt.iteration}" + ("" if whole else f", attempt {attempt.number}")
     if not attempt.outcome:
         return line(f"{place}: running", Tone.CALL)

@@ -12,7 +12,7 @@ _SIXTEEN = (
     Role.PLAIN, Role.BAD, Role.GOOD, Role.WARN, Role.RUNNING, Role.ODD, Role.RUNNING, Role.PLAIN,
     Role.DIM, Role.BAD, Role.PROVED, Role.WARN, Role.RUNNING, Role.ODD, Role.RUNNING, Role.PLAIN,
 )  # fmt: skip
-"""What each of a terminal's sixteen colours means here; blue is not used apart from cyan."""
+"""The role of each of a terminal's sixteen colours; blue is not used apart from cyan."""
 
 
 def themes() -> tuple[Theme, Theme]:

@@ -73,7 +73,7 @@ class Page:
         self.owners = [block for block, strips in pairs for _ in strips]
 
 
-class Window:
+class PageWindow:
     """Consecutive pages and their lines, always consistent with each other."""
 
     def __init__(self) -> None:

@@ -3,8 +3,8 @@
 import math
 import shlex
 
-from spool.domain.budget import Limit
-from spool.domain.loop import Door, LoopSummary
+from spool.domain.loop.budget import Limit
+from spool.domain.loop.summary import LoopKind, LoopSummary
 
 _WORDS = {
     Limit.TOKENS: "raise --max-tokens to continue",
@@ -12,14 +12,14 @@ _WORDS = {
     Limit.DURATION: "run it again to continue; the time starts over",
     Limit.TOKENS_PER_DAY: "continue tomorrow, or raise max_tokens_per_day in your own config.toml",
     Limit.COST_PER_DAY: "continue tomorrow, or raise max_cost_per_day in your own config.toml",
-    Limit.STALL: "add a note with --add-context, then run it again",
+    Limit.STALL: "add a note with --add-context or choose another --model, then run it again",
 }
 _STALLED_WORKTREE = "see its log, then continue with wt-loop resume"
 
 
 def continue_hint(loop: LoopSummary) -> str:
     """Return how to continue a loop, in words; an empty string if no such limit ended it."""
-    if loop.limit is Limit.STALL and loop.door is Door.WORKTREE:
+    if loop.limit is Limit.STALL and loop.door is LoopKind.WORKTREE:
         return _STALLED_WORKTREE
     return _WORDS[loop.limit] if loop.limit else ""
 
@@ -32,7 +32,7 @@ def continue_command(again: str, loop: LoopSummary) -> str:
         words = _with(words, "--max-cost", f"{cents / 100:.2f}")
     if loop.limit is Limit.TOKENS:
         words = _with(words, "--max-tokens", str((loop.usage.tokens or 0) + loop.limits.max_tokens))
-    if loop.door is Door.RUN:
+    if loop.door is LoopKind.RUN:
         words = _with(words, "--on-resume", "keep")
     return shlex.join(words)
 

@@ -19,16 +19,17 @@ _WORDS = {
     Hint.PRICES: "add the model to [prices] in your own config.toml, or use --max-tokens or --max-duration",
     Hint.LIMIT_TIME: "use --max-duration or --max-iterations",
     Hint.SANDBOX: "use: spool run --sandbox, without --in; or turn it off: --no-sandbox, SPOOL_SANDBOX=off",
-    Hint.SAME_FENCE: "continue it so, or give it up with: spool workspace remove",
-    Hint.OPEN_BOX: "open the box of what is not done, or mend it by hand",
+    Hint.SAME_SANDBOX: "continue it so, or give it up with: spool workspace remove",
+    Hint.OPEN_BOX: "open the box of what is not done, or fix it by hand",
     Hint.GATES: (
         "correct the command (--verify, or [[gates]] in the settings); use --baseline off if the change is to add it,"
         " or --no-gates"
     ),
     Hint.ADD_GATE: 'add one: --verify "make test", or in .spool/config.toml: [[gates]] with run = "make test"',
-    Hint.ALLOW_EMPTY: "if the work was already there, accept it without a change: --allow-empty",
+    Hint.ALLOW_EMPTY: "say what is missing with --add-context; if the work was already there: --allow-empty",
     Hint.NAME_CHANGE: "name the change as an argument",
     Hint.NO_CHANGES: 'write one: spool new "Add login"; or run a plan, any .md file with a list: spool run PLAN.md',
+    Hint.UNDO: "`spool undo` brings it back",
     Hint.TRUST: "spool trust shows them; spool trust --grant lets them count",
     Hint.CLONES: "spool workspace list shows them; spool workspace remove removes them without losing work",
     Hint.TICK: "leave out --tick: it adds boxes to a plan file; a change has its own in tasks.md",
@@ -44,7 +45,7 @@ _WORDS = {
     Hint.FLEET_REMOTE: "name it with --remote URL, or add one: git remote add origin URL",
     Hint.FLEET_SNAPSHOTS: "start the server here: spool fleet up; or name a repository: --snapshots URL",
     Hint.FLEET_RETRY: "continue with: spool fleet retry CHANGE; or start over with --fresh",
-    Hint.FLEET_UNREADABLE: "mend the repository of snapshots; or start over: spool fleet submit CHANGE --fresh",
+    Hint.FLEET_UNREADABLE: "repair the repository of snapshots; or start over: spool fleet submit CHANGE --fresh",
     Hint.FLEET_AGENT: "sign in with it, or choose another one (SPOOL_HARNESS), and start the worker again",
     Hint.FLEET_DEPENDS: "submit a change once those that it depends on have landed",
     Hint.FLEET_DONE: "fetch it: git fetch origin change/CHANGE; or edit the change, or run it again with --fresh",
@@ -69,7 +70,8 @@ def next_command(hint: str, again: str) -> str:
         case Hint.MODEL if again:
             return f"{again} --model NAME"
         case Hint.ALLOW_EMPTY if again:
-            return f"if the work was already there, an earlier story's for example: {again} --allow-empty"
+            note = f"say what is missing with --add-context, then: {again}"
+            return f"{note}; if the work was already there, an earlier story's for example: {again} --allow-empty"
         case _:
             return f"{worded(hint)}, then: {again}" if again else worded(hint)
 
@@ -79,12 +81,13 @@ def next_step(error: SpoolError) -> str:
     match error:
         case LockedError(door="wt-loop"):
             return f"watch it with: wt-loop attach {error.change}, stop it with: wt-loop stop {error.change}"
-        case LockedError(door="ralph" | "run", change=change):
-            return f"watch it with: spool {error.door} --status --change {change}"
+        case LockedError(door="ralph" | "run", run_id=run_id):
+            name = run_id.rpartition("-")[2]
+            return f"watch it with: spool attach {name}, stop it with: spool stop {name}"
         case WorksElsewhere():
             return f"continue it there with --in {error.kind}, or set it aside with --fresh"
         case NoWorktree():
-            return f"create it with --create, or by hand: {error.hint}"
+            return f"create it with --create, or run: {error.hint}"
         case NotInstalled(others=()):
             return f"{error.hint}; spool harness list shows the others"
         case NotInstalled():

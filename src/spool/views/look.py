@@ -6,10 +6,11 @@ docs/look.md describes it. A sign and a word always stand beside a colour, so ev
 from enum import Enum
 from typing import NamedTuple
 
-from spool.domain.account.stories import Mark, Standing
+from spool.domain.account.story_history import StoryMark, StoryStanding
 from spool.domain.account.timeline import Activity
-from spool.domain.gates.values import Proof
-from spool.domain.verdict import Status
+from spool.domain.judging.gates.gate import VERIFIED, Proof
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.loop.verdict import Status
 
 
 class Tint(NamedTuple):
@@ -21,7 +22,7 @@ class Tint(NamedTuple):
 
 
 class Role(Enum):
-    """What a colour means. Only what is proved is bright green."""
+    """A colour's meaning. Only what is proved is bright green."""
 
     PROVED = Tint("bold bright_green", "#6ee7a0", "#0a6b2d")
     GOOD = Tint("green", "#57b97c", "#1a7f37")
@@ -67,22 +68,34 @@ PROOFS = {
     Proof.UNVERIFIABLE: Role.ODD,
 }
 MARKS = {
-    Mark.DONE: Sign(DONE, Role.GOOD),
-    Mark.RUNNING: Sign(RUNNING, Role.RUNNING),
-    Mark.FAILED: Sign(FAILED, Role.BAD),
-    Mark.WAITING: Sign(WAITING, Role.DIM),
+    StoryMark.DONE: Sign(DONE, Role.GOOD),
+    StoryMark.RUNNING: Sign(RUNNING, Role.RUNNING),
+    StoryMark.FAILED: Sign(FAILED, Role.BAD),
+    StoryMark.WAITING: Sign(WAITING, Role.DIM),
 }
 STANDINGS = {
-    Standing.PROVED: Sign(DONE, Role.PROVED),
-    Standing.UNBROKEN: Sign(DONE, Role.GOOD),
-    Standing.WORD: Sign(UNSURE, Role.WARN),
-    Standing.EARLIER: Sign(DONE, Role.DIM),
-    Standing.RUNNING: Sign(RUNNING, Role.RUNNING),
-    Standing.REFUSED: Sign(FAILED, Role.BAD),
-    Standing.FAILED: Sign(FAILED, Role.BAD),
-    Standing.UNFINISHED: Sign(WAITING, Role.WARN),
-    Standing.OPEN: Sign(WAITING, Role.DIM),
+    StoryStanding.PROVED: Sign(DONE, Role.PROVED),
+    StoryStanding.UNBROKEN: Sign(DONE, Role.GOOD),
+    StoryStanding.WORD: Sign(UNSURE, Role.WARN),
+    StoryStanding.EARLIER: Sign(DONE, Role.DIM),
+    StoryStanding.RUNNING: Sign(RUNNING, Role.RUNNING),
+    StoryStanding.REFUSED: Sign(FAILED, Role.BAD),
+    StoryStanding.FAILED: Sign(FAILED, Role.BAD),
+    StoryStanding.UNFINISHED: Sign(WAITING, Role.WARN),
+    StoryStanding.OPEN: Sign(WAITING, Role.DIM),
 }
+
+
+def status_sign(status: Status, proof: Proof | None) -> Sign:
+    """Return the sign of a loop; one that ended on the agent's word does not look like one that was checked."""
+    return Sign(UNSURE, PROOFS[Proof.WORD]) if status is Status.DONE and proof not in VERIFIED else STATUSES[status]
+
+
+def loop_sign(loop: LoopSummary) -> Sign:
+    """Return the sign of a loop by its summary."""
+    return status_sign(loop.status, loop.memory.proof)
+
+
 STORIES = {"done": Role.GOOD, "next": Role.RUNNING, "open": Role.PLAIN}
 """The words of `spool stories`."""
 ACTIVITIES = {Activity.AGENT: Role.RUNNING, Activity.GATES: Role.ODD, Activity.WAIT: Role.WARN}

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spool.app.loops import LoopReport
-from spool.domain.account.stories import outcome_of
-from spool.domain.gates.values import Proof
-from spool.domain.loop import Capacity, Door, LoopSummary, Phase
-from spool.domain.receipt import Receipt
-from spool.domain.state import IterationRecord
-from spool.domain.text import counted, one_line
-from spool.domain.verdict import Status
+from spool.app.loops.loop_list import LoopReport
+from spool.domain.account.story_history import outcome_of
+from spool.domain.judging.gates.gate import Proof
+from spool.domain.loop.receipt import Receipt
+from spool.domain.loop.state import IterationRecord
+from spool.domain.loop.summary import Capacity, LoopKind, LoopSummary, Phase
+from spool.domain.loop.verdict import Status
+from spool.domain.text.plain_text import counted, one_line
 from spool.views import words
 from spool.views.continuing import continue_hint
-from spool.views.look import STATUSES
-from spool.views.receipt import receipt_lines
+from spool.views.look import loop_sign
+from spool.views.receipt_lines import receipt_lines
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
 
 if TYPE_CHECKING:
-    from spool.domain.loop_file import LoopIteration
+    from spool.domain.loop.loop_file import LoopIteration
 
 _DROPPED = ("cost", "tokens", "files", "commits", "at", "exit")
 """The columns of iterations to leave out on a narrow terminal, the first one first."""
@@ -55,12 +55,12 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
     if loop is None:
         say(f"{report.change}: no loop has run yet")
     else:
-        for line in _worktree_lines(loop) if loop.door is Door.WORKTREE else _lines(loop):
+        for line in _worktree_lines(loop) if loop.door is LoopKind.WORKTREE else _lines(loop):
             is_status = line.startswith(_STATUS)
-            say(line, colour=STATUSES[loop.status].role.colour if is_status else None, word=str(loop.status))
+            say(line, colour=loop_sign(loop).role.colour if is_status else None, word=str(loop.status))
     if report.notes:
         say("Notes     context is set; every later prompt includes it until --clear-context")
-    if report.recent and loop is not None and loop.door is not Door.WORKTREE:
+    if report.recent and loop is not None and loop.door is not LoopKind.WORKTREE:
         say("", *_table(report.recent))
 
 
@@ -99,7 +99,7 @@ def capacity_words(capacity: Capacity) -> str:
 
 def worktree_table(iterations: Sequence["LoopIteration"]) -> list[str]:
     """Return the table of a worktree loop's iterations, as lines."""
-    head = ("#", "ended", "at", "agent", "commits", "files", "done", "tokens", "cost")
+    head = ("#", "ended", "at", "duration", "commits", "files", "done", "tokens", "cost")
     rows = [_worktree_row(one) for one in iterations]
     notes = [one.done_reason for one in iterations]
     return table(head, rows, width=room(), left=head, drop=_DROPPED, notes=notes)
@@ -134,7 +134,9 @@ def _workspace_lines(loop: LoopSummary) -> list[str]:
 
 
 def _proof_lines(loop: LoopSummary) -> list[str]:
-    """Return what the end of a finished loop rests on."""
+    """Return what the end of a finished loop rests on; of another that ended, how to go back."""
+    if loop.status in (Status.STUCK, Status.STOPPED) and loop.memory.begun:
+        return [f"Undo      spool undo {loop.id}, to return to where it began"]
     if loop.status is not Status.DONE:
         return []
     return [f"Checked   {words.rests_on(loop.memory.proof or Proof.WORD, loop.memory.evidence)}"]
@@ -189,7 +191,7 @@ def _now(loop: LoopSummary) -> str:
 
 
 def _criterion_words(loop: LoopSummary) -> str:
-    from spool.domain.criteria import Criterion  # only for a worktree loop
+    from spool.domain.loop.criteria import Criterion  # only for a worktree loop
 
     match Criterion(loop.criterion):
         case Criterion.TASKS:
@@ -203,7 +205,7 @@ def _criterion_words(loop: LoopSummary) -> str:
 
 
 def _table(records: Sequence[IterationRecord]) -> list[str]:
-    head: tuple[str, ...] = ("#", "outcome", "agent", "exit", "complete", "files", "tokens", "cost", "at")
+    head: tuple[str, ...] = ("#", "outcome", "duration", "exit", "complete", "files", "tokens", "cost", "at")
     rows: list[tuple[str, ...]] = [_row(record) for record in records]
     if any(record.story_id for record in records):
         stories = [f"{record.story_id or '-'}.{record.attempt or '-'}" for record in records]

@@ -6,15 +6,17 @@ from typing import Any
 
 import msgspec
 
-from spool.domain.loop import LoopSummary
-from spool.domain.text import one_line
+from spool.domain.judging.gates.gate import VERIFIED
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.loop.verdict import Status
+from spool.domain.text.plain_text import one_line
 from spool.views import words
 from spool.views.say import say, say_json
 from spool.views.tables import ENDLESS, room
 
 _COLUMNS = ("ID", "COMMAND", "PROJECT", "CHANGE", "STATUS", "ITERATION", "ELAPSED")
 _SHORTEST_REASON = 20
-"""With fewer columns left beside a loop, its reason goes on a separate line."""
+"""With fewer columns left beside a loop, its reason gets a separate line."""
 _READABLE = 24
 """Columns of a change's name that are kept, so that changes can be distinguished."""
 
@@ -55,7 +57,7 @@ def table(loops: Sequence[LoopSummary], now: datetime, width: int = ENDLESS) -> 
     head, *lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
     room = min(200, width - _used(columns) - 2)
     shown = [head]
-    for line, reason in zip(lines, (loop.reason for loop in loops), strict=True):
+    for line, reason in zip(lines, (reason_words(loop) for loop in loops), strict=True):
         if room >= _SHORTEST_REASON:
             shown.append(f"{line}  {one_line(reason, room)}".rstrip())
         else:
@@ -70,6 +72,12 @@ def progress_words(loop: LoopSummary) -> str:
     limit = "" if loop.limits.max_iterations is None else f"/{loop.limits.max_iterations}"
     total = f" ({loop.iteration})" if loop.iteration != loop.run_iteration else ""
     return f"{loop.run_iteration}{limit}{total}"
+
+
+def reason_words(loop: LoopSummary) -> str:
+    """Return why a loop has ended, and whether anything but the agent's word says that it is done."""
+    word = loop.status is Status.DONE and loop.memory.proof not in VERIFIED
+    return f"on the agent's word: {loop.reason}" if word else loop.reason
 
 
 def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:

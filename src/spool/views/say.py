@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from spool.domain.text import Cleaner, clean
+from spool.domain.text.plain_text import Cleaner, clean
 
 # JSON escapes C0 itself. DEL, C1 and the characters that reorder or hide text would reach the terminal as they are.
 _ACTIVE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 
 ENDLESS = 1 << 20
 _NOTE = 12
-"""With fewer columns left beside a row, its note goes on a line of its own."""
+"""With fewer columns left beside a row, its note gets its own line."""
 _SHORTEST = 20
 
 

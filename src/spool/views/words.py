@@ -4,20 +4,24 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
-from spool.app.reach import loop_branch
-from spool.domain import events
-from spool.domain.account.stories import outcome_of
-from spool.domain.gates.values import Proof
-from spool.domain.loop import LoopSummary
-from spool.domain.state import IterationRecord
-from spool.domain.stream import Denied, Failure, Retry, ToolResult, ToolUse, Usage
-from spool.domain.text import clean, counted, one_line
+from spool.app.loops.reach import loop_branch
+from spool.domain.account.story_history import outcome_of
+from spool.domain.agent.stream import AgentRetry, Denied, Failure, ToolResult, ToolUse, Usage
+from spool.domain.judging.gates.findings import UNTESTED
+from spool.domain.judging.gates.gate import VERIFIED, GatePurpose, Proof
+from spool.domain.loop import events
+from spool.domain.loop.state import IterationRecord
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.loop.verdict import ExitCode, Status
+from spool.domain.text.plain_text import clean, counted, one_line, with_reason
 from spool.views.hints import worded
 
 _COMMITS = 5
 _LINES = 20
 _COLUMNS = 200
-"""How much of a tool's output is shown: the end of a traceback says what went wrong."""
+"""The length shown of a tool's output: the end of a traceback says what went wrong."""
+_STUCK: dict[int, str] = {ExitCode.FAILED: "failed", ExitCode.EXHAUSTED: "unfinished"}
+"""The word for the end of a stuck loop whose exit code is not that of stuck."""
 
 
 def named(loop: LoopSummary) -> str:
@@ -55,23 +59,27 @@ def story(
             return one_line(f"story {event.story_id} ({event.current} of {event.total}{attempt}): {event.title}")
         case events.StoryDone():
             commit = f", commit {event.commit[:10]}" if event.commit else ""
-            checked = f", {event.proof}" if event.proof in (Proof.PROVED, Proof.UNBROKEN) else ""
+            checked = f", {event.proof}" if event.proof in VERIFIED else " on the agent's word"
             return one_line(f"story {event.story_id} is complete{checked}: {event.title}{commit}")
         case events.Retrying():
+            what = f"retrying story {event.story_id}" if event.story_id else "retrying"
             return one_line(
-                f"retrying story {event.story_id} (retry {event.attempt - 1} of {event.max_retries}): {event.because}",
+                f"{what} (retry {event.attempt - 1} of {event.max_retries}): {event.because}",
                 400,
             )
         case events.Reverted():
             if event.resumed and event.kept_as:  # a person may have worked here since the stop
                 kept = f"later changes, yours included, are saved: spool checkpoint restore {event.kept_as}"
-                return f"reverted to the story's checkpoint; {kept}"
+                return f"reverted to the story's checkpoint; {kept}; {_BEFORE}"
             kept = f"; the discarded work is kept as {event.kept_as}" if event.kept_as else ""
-            return f"reverted to the checkpoint{kept}"
+            return f"reverted to the checkpoint{kept}{f'; {_BEFORE}' if event.resumed else ''}"
         case events.TreeKept():
             why = ", which may have been edited since the last run" if event.edited else ""
             back = f"its checkpoint is saved: spool checkpoint restore {event.saved_as}"
             return f"continuing from the working tree as it is{why}; {back}"
+
+
+_BEFORE = "refused attempts move the checkpoint, and spool undo returns to where the story began"
 
 
 def ended(record: IterationRecord) -> str:
@@ -155,7 +163,7 @@ def tool(event: ToolUse) -> str:
 def tool_output(event: ToolResult) -> str:
     """Format a tool's output, indented; its lines stay lines, the last ones where there are many."""
     lines = clean(event.output).rstrip().splitlines()
-    left_out = [f"({len(lines) - _LINES} more lines)"] if len(lines) > _LINES else []
+    left_out = [f"({counted(len(lines) - _LINES, 'more line')})"] if len(lines) > _LINES else []
     return "\n".join(f"    {capped_line(one)}" for one in [*left_out, *lines[-_LINES:]])
 
 
@@ -164,10 +172,10 @@ def capped_line(text: str) -> str:
     return text if len(text) <= _COLUMNS else f"{text[: _COLUMNS - 1]}…"
 
 
-def trouble(event: Retry | Denied | Failure) -> str:
+def trouble(event: AgentRetry | Denied | Failure) -> str:
     """Describe a retry, a denied tool or a failure."""
     match event:
-        case Retry():
+        case AgentRetry():
             wait = f", waiting {duration(event.delay_s)}" if event.delay_s is not None else ""
             return one_line(f"{'rate limited' if event.rate_limited else 'retrying'}: {event.message}{wait}")
         case Denied():
@@ -177,13 +185,14 @@ def trouble(event: Retry | Denied | Failure) -> str:
 
 
 _PURPOSES = {
-    "baseline": "before the change",
-    "baseline-again": "before the change, a second time, to find flaky tests",
-    "again": "a second time, to find flaky tests",
-    "replay": "with the tests as they were",
-    "replay-again": "with the tests as they were, a second time, to find flaky tests",
-    "proof": "without the change",
-    "control": "in a fresh checkout",
+    GatePurpose.BASELINE: "before the change",
+    GatePurpose.BASELINE_AGAIN: "before the change, a second time, to find flaky tests",
+    GatePurpose.CLAIM: "",
+    GatePurpose.CLAIM_AGAIN: "a second time, to find flaky tests",
+    GatePurpose.REPLAY: "with the tests as they were",
+    GatePurpose.REPLAY_AGAIN: "with the tests as they were, a second time, to find flaky tests",
+    GatePurpose.PROOF: "without the change",
+    GatePurpose.CONTROL: "in a fresh checkout",
 }
 
 
@@ -192,34 +201,39 @@ def checking(event: events.GateStarted) -> str:
     return one_line(f"checking: {gate(event.gate, event.purpose)}")
 
 
-def gate(name: str, purpose: str) -> str:
+def gate(name: str, purpose: GatePurpose) -> str:
     """Name a gate, and why it runs if not for a claim."""
-    why = _PURPOSES.get(purpose)
+    why = _PURPOSES[purpose]
     return one_line(f"{name}, {why}" if why else name)
 
 
 def checked(event: events.GateEnded) -> str:
     """Describe the end of a gate."""
-    purpose = _PURPOSES.get(event.purpose)
+    why = _PURPOSES[event.purpose]
     result = f"{'green' if event.green else 'red'}, {duration(event.duration_s)}"
-    return one_line(f"{event.gate}: {result}{f', {purpose}' if purpose else ''}")
+    return one_line(f"{event.gate}: {result}{f', {why}' if why else ''}")
 
 
 def proof(event: events.Complete) -> str:
-    """Say what the end of a loop rests on."""
+    """Return the evidence of a loop's end."""
     return rests_on(event.proof or Proof.WORD, event.evidence)
 
 
 _UNCHECKED = "nothing checked"
 
 
+def unchecked(checks: Sequence[str] | None) -> str:
+    """Warn at the start of a loop that only boxes, which the agent ticks itself, will end it."""
+    nothing = checks is not None and set(checks) <= {"tasks"}
+    return "nothing will be checked: --verify CMD, or spool init" if nothing else ""
+
+
 def rests_on(said: Proof, evidence: str) -> str:
     """Describe what the gates allow to be said, and why."""
     if said is Proof.WORD:
         why = evidence or _UNCHECKED
-        return one_line(
-            f"done on the agent's word: {why}{'; --verify CMD checks' if why.endswith(_UNCHECKED) else ''}", 400
-        )
+        hint = "; --verify CMD checks" if why.endswith((_UNCHECKED, UNTESTED)) else ""
+        return one_line(f"done on the agent's word: {why}{hint}", 400)
     return one_line(f"{said}: {evidence}", 400)
 
 
@@ -252,6 +266,12 @@ def kept(event: events.Error) -> str:
     )
 
 
+def undo(event: events.RunEnded) -> str:
+    """Return how to go back to before the attempts of a run that is not done."""
+    return f"to return to where it began: spool undo {clean(event.run_id.rpartition('-')[2])}".rstrip()
+
+
 def over(event: events.RunEnded) -> str:
     """Describe how the loop ended."""
-    return one_line(f"{event.status}: {event.reason}", 400)
+    word = _STUCK.get(event.exit_code, event.status) if event.status is Status.STUCK else event.status
+    return one_line(with_reason(word, event.reason), 400)

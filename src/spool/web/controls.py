@@ -1,6 +1,6 @@
-"""The forms that `--control` adds: stop a loop, and leave a note for its next prompts."""
+"""The forms that `--control` adds: stop a loop, and add a note to its next prompts."""
 
-from spool.domain.loop import LoopSummary
+from spool.domain.loop.summary import LoopSummary
 from spool.web.links import Links
 
 

@@ -1,4 +1,4 @@
-"""Stands before every page: refuses what comes from elsewhere, lets sessions in, and adds the security headers."""
+"""Guards every page: refuses foreign requests, lets sessions in, and adds the security headers."""
 
 import asyncio
 from collections import Counter
@@ -46,7 +46,7 @@ class TooMuch(Exception):
     """A form is too large, or takes too long to arrive."""
 
 
-class Guard:
+class RequestGuard:
     """The outermost layer of the server."""
 
     def __init__(self, pages: ASGIApp, access: Access) -> None:

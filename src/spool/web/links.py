@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, urlencode
 
-from spool.domain.loop import LoopSummary
+from spool.domain.loop.summary import LoopSummary
 
 STATIC = "/static/"
 

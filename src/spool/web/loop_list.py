@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from spool.app.reach import loop_branch
-from spool.domain.loop import LoopSummary
-from spool.domain.text import counted, one_line
+from spool.app.loops.reach import loop_branch
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import counted, one_line
 from spool.views import words
-from spool.views.look import STATUSES
-from spool.views.loop_table import progress_words
+from spool.views.look import loop_sign
+from spool.views.loop_table import progress_words, reason_words
 from spool.views.report import parts
 from spool.web.links import Links
 
@@ -41,7 +41,7 @@ def _table(loops: Sequence[LoopSummary], links: Links, now: datetime) -> str:
     return parts.table(
         _HEAD,
         [cells for cells, _ in rows],
-        roles=[parts.role_name(STATUSES[loop.status].role) for loop in loops],
+        roles=[parts.role_name(loop_sign(loop).role) for loop in loops],
         notes=[[note] if note else [] for _, note in rows],
         links=[links.loop(loop) for loop in loops],
     )
@@ -50,11 +50,11 @@ def _table(loops: Sequence[LoopSummary], links: Links, now: datetime) -> str:
 def _row(loop: LoopSummary, now: datetime) -> tuple[tuple[str, ...], str]:
     """Return the cells of a loop and the note below; a state that an agent has forged spoils only its own row."""
     try:
-        return _cells(loop, now), _doing(loop) if loop.running else one_line(loop.reason, 300)
+        return _cells(loop, now), _doing(loop) if loop.running else one_line(reason_words(loop), 300)
     except (ArithmeticError, ValueError):  # times and durations beyond all bounds
         blank = ("-",) * (len(_HEAD) - 3)
         return (
-            STATUSES[loop.status].sign,
+            loop_sign(loop).sign,
             one_line(loop.change, 120),
             str(loop.status),
             *blank,
@@ -64,7 +64,7 @@ def _row(loop: LoopSummary, now: datetime) -> tuple[tuple[str, ...], str]:
 def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
     branch, story, usage = loop_branch(loop), loop.story, loop.receipt.usage
     return (
-        STATUSES[loop.status].sign,
+        loop_sign(loop).sign,
         one_line(loop.change, 120),
         str(loop.status),
         one_line(f"{loop.name}{f' on {branch}' if branch else ''}", 120),

@@ -6,20 +6,19 @@ from html import escape
 
 import msgspec
 
-from spool.app.accounts import LiveAccount
-from spool.app.journal_pages import JournalPage
-from spool.domain.account.stories import WHOLE
+from spool.app.reporting.journal_pages import JournalPage
+from spool.app.reporting.live_histories import LiveAccount
+from spool.domain.account.story_history import WHOLE
 from spool.domain.account.timeline import Activity, Stretch
-from spool.domain.story import Story
+from spool.domain.change.story import Story
 from spool.views import words
-from spool.views.estimates import Estimate
-from spool.views.look import DONE, FAILED, OPEN, RUNNING, STATUSES, UNSURE, Role, Sign
+from spool.views.live.estimates import Estimate
+from spool.views.look import DONE, FAILED, OPEN, RUNNING, UNSURE, Role, Sign, status_sign
 from spool.views.loop_status import capacity_words
-from spool.views.report import parts
-from spool.views.report import words as report_words
+from spool.views.report import parts, report_words
 from spool.views.report.parts import text
 from spool.web.links import Links
-from spool.web.transcript import Transcript
+from spool.web.page_transcript import PageTranscript
 
 _ITERATIONS = 200
 _PARTS = ("stories", "agent", "figures", "next")
@@ -29,7 +28,7 @@ def loop_panels(live: LiveAccount, links: Links, now: datetime) -> dict[str, str
     """Return the parts of the page that follow the loop."""
     reported = live.reported
     account = reported.account
-    sign = STATUSES[account.status].sign
+    sign = status_sign(account.status, account.proof).sign
     if reported.gone:
         return {"title": f"{sign} {reported.loop.change}", "now": "<p>Its journal is gone; nothing more is known.</p>"}
     return {
@@ -49,7 +48,7 @@ def loop_page(
 ) -> str:
     """Return the content of the page, with the end of the agent's stream."""
     loop = live.reported.loop
-    transcript = Transcript(links, loop)
+    transcript = PageTranscript(links, loop)
     blocks = transcript.take(stream.rows) if stream else ""
     cursor = f"{stream.journal}-{transcript.resumes_at if stream.rows else stream.stop}" if stream else ""
     earlier = links.log(loop, before=stream.start) if stream and stream.start else ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from spool.domain.text import clean
+from spool.domain.text.plain_text import clean
 
 
 def _plain(tag: str, kind: str = "") -> object:

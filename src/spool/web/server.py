@@ -16,15 +16,15 @@ from spool.web.access import Access
 from spool.web.site import build_site
 
 _HEARD_S = 5.0
-"""How long a client may take to send the head of its request."""
+"""The most time for the head of a client's request."""
 _STALLED_S = 30
-"""How long a client may leave what was sent to it unread."""
+"""The most time for a client to read what was sent."""
 _CLOSE_S = 1
 _CONNECTIONS = 128
 
 
 class Impatient(H11Protocol):
-    """Closes a connection that does not say what it wants."""
+    """Closes a connection that sends no request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, and close it if no request has come after five seconds."""

@@ -10,7 +10,7 @@ _KEPT = 128
 
 
 class Shared(Generic[_Result]):
-    """Keeps results for some seconds; who asks while one is being made waits for it."""
+    """Keeps results for some seconds; a caller waits while one is being made."""
 
     def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds

@@ -12,17 +12,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from spool.app.accounts import Accounts, LiveAccount
-from spool.app.control import ask_to_stop
-from spool.app.crash import write_crash
-from spool.app.journal_pages import page_after, page_at_end, page_before
-from spool.app.loops import history, known
-from spool.app.notes import add_note_to
-from spool.app.reporting import story_diff
-from spool.domain.loop import LoopSummary
-from spool.domain.text import one_line
+from spool.app.loops.control import ask_to_stop
+from spool.app.loops.loop_list import history, known
+from spool.app.loops.notes import add_note_to
+from spool.app.reporting.journal_pages import page_after, page_at_end, page_before
+from spool.app.reporting.live_histories import Accounts, LiveAccount
+from spool.app.reporting.loop_reports import story_diff
+from spool.app.starting.crash import write_crash
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError
 from spool.views import words
 from spool.views.report.parts import text
@@ -30,14 +30,14 @@ from spool.views.report.style import STYLE
 from spool.web import frame
 from spool.web.access import Access
 from spool.web.controls import control_forms
-from spool.web.guard import Guard, TooMuch, read_form
+from spool.web.guard import RequestGuard, TooMuch, read_form
 from spool.web.links import STATIC, Links
+from spool.web.live_stream import Follower, follow_list, follow_loop, number
 from spool.web.loop_list import list_page, list_panels
 from spool.web.loop_page import loop_page, loop_panels
+from spool.web.page_transcript import PageTranscript, whole_text
 from spool.web.shared import Shared
 from spool.web.story_page import story_page, story_title
-from spool.web.stream import Follower, follow_list, follow_loop, number
-from spool.web.transcript import Transcript, whole_text
 
 _MOST_STREAMS = 32
 _DIFFS_AT_ONCE = 2
@@ -52,7 +52,7 @@ _GONE = "No such loop. It may have been removed from the list, which keeps the l
 
 
 class Site:
-    """What the pages share: the accounts, and results that several browsers ask for at the same time."""
+    """The pages' shared state: the accounts, and results that several browsers request at once."""
 
     def __init__(self, links: Links, *, control: bool) -> None:
         self._links = links
@@ -141,7 +141,7 @@ class Site:
         )
         if page is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "Its journal is gone.")
-        blocks = await _drawn(Transcript(self._links, loop).take, page.rows)
+        blocks = await _drawn(PageTranscript(self._links, loop).take, page.rows)
         earlier = _link(self._links.log(loop, before=page.start), "Earlier") if page.start else ""
         later = _link(self._links.log(loop, at=page.stop), "Later") if page.stop < page.size else ""
         ends = f"<p>{earlier} {later}</p>" if earlier or later else ""
@@ -186,16 +186,11 @@ class Site:
     def _stream(self, parts: AsyncIterator[str]) -> Response:
         if self._streams >= _MOST_STREAMS:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages follow loops already.")
+        self._streams += 1
+        return _Stream(parts, self._stream_ended)
 
-        async def counted() -> AsyncIterator[str]:
-            self._streams += 1
-            try:
-                async for part in parts:
-                    yield part
-            finally:
-                self._streams -= 1
-
-        return StreamingResponse(counted(), media_type="text/event-stream")
+    def _stream_ended(self) -> None:
+        self._streams -= 1
 
     async def _find(self, request: Request) -> LoopSummary:
         """Return the loop of an address: no path is ever built from what a browser sends."""
@@ -223,6 +218,21 @@ class Site:
         return ((self._links.base, "Loops"), *inner)
 
 
+class _Stream(StreamingResponse):
+    """A stream that counts from when it is granted, not from its first part: a burst would pass the limit."""
+
+    def __init__(self, parts: AsyncIterator[str], ended: Callable[[], None]) -> None:
+        super().__init__(parts, media_type="text/event-stream")
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the parts, and report the end, also of one that a browser left before the first part."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
 def build_site(access: Access, *, control: bool) -> tuple[ASGIApp, Site]:
     """Return the guarded application, and what ends its streams."""
     site = Site(Links(access.base), control=control)
@@ -230,7 +240,7 @@ def build_site(access: Access, *, control: bool) -> tuple[ASGIApp, Site]:
         routes=[Route(f"{STATIC}{{name}}", _static), Mount(access.base.rstrip("/"), routes=site.routes())],
         exception_handlers={HTTPException: _say, Exception: _fail},
     )
-    return Guard(pages, access), site
+    return RequestGuard(pages, access), site
 
 
 async def _static(request: Request) -> Response:

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from spool.app.accounts import LiveAccount
-from spool.app.diffs import Diff
-from spool.domain.account.values import StoryAccount
-from spool.domain.gates.values import GateResult
-from spool.domain.state import IterationRecord
-from spool.domain.text import one_line
+from spool.app.reporting.diffs import Diff
+from spool.app.reporting.live_histories import LiveAccount
+from spool.domain.account.history import StoryAccount
+from spool.domain.judging.gates.gate import GateResult
+from spool.domain.loop.state import IterationRecord
+from spool.domain.text.plain_text import counted, one_line
 from spool.views import words
 from spool.views.look import DONE, FAILED, STANDINGS, Role, Sign
-from spool.views.report import parts
-from spool.views.report import words as report_words
+from spool.views.report import parts, report_words
 from spool.views.report.parts import text
 from spool.web.links import Links
 from spool.web.loop_page import sign_item, task_list, whole_story
@@ -48,7 +47,7 @@ def story_page(
     yield '<section aria-label="Attempts"><h2>Attempts</h2>'
     yield "".join(_attempt(record, live, links) for record in records[-_ATTEMPTS:]) or "<p>None is recorded yet.</p>"
     if (left_out := story.attempts - min(len(records), _ATTEMPTS)) > 0 and records:
-        yield f"<p>{left_out} earlier attempts are left out.</p>"
+        yield f"<p>{counted(left_out, 'earlier attempt')} not shown.</p>"
     yield f'</section><section aria-label="Changes"><h2>Changes</h2><p>{text(diff.note or parts.diff_words(diff))}</p>'
     yield from parts.diff_files(diff, story.files)
     yield "</section></main>"

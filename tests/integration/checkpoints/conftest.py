@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.host import command
+from spool.host import external_command
 from spool.host.git import repository
 from tests.integration.checkpoints.world import World
 
@@ -29,10 +29,10 @@ def world(tmp_path: Path) -> World:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The git commands that were run."""
     names: list[str] = []
-    really = command.run_command
+    really = external_command.run_command
 
-    async def run_command(argv: list[str], **how: object) -> command.Completed:
-        names.append(command.short_name(argv))
+    async def run_command(argv: list[str], **how: object) -> external_command.Completed:
+        names.append(external_command.short_name(argv))
         return await really(argv, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(repository, "run_command", run_command)

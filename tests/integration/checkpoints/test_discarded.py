@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spool.errors import CheckpointError
-from spool.host.git.checkpoints.shadow import MOST_PACKS
+from spool.host.git.checkpoints.record.shadow import MOST_PACKS
 from tests.integration.checkpoints.world import World, remove, run
 
 _NOON = datetime(2031, 5, 4, 12, 0, 0, tzinfo=UTC)

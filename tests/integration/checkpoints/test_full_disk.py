@@ -9,6 +9,7 @@ import pytest
 
 from spool.errors import SpoolError
 from spool.host.git.working_tree import GitWorktree
+from tests.integration.checkpoints.losing_git import _losing_git
 from tests.integration.checkpoints.world import World, as_root, entries, run
 
 
@@ -23,7 +24,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def _fill(disk: Path, left: int) -> Path:
+def fill(disk: Path, left: int) -> Path:
     """Fill a disk but for some bytes."""
     path = disk / "fill"
     with path.open("wb", buffering=0) as file:
@@ -46,7 +47,7 @@ def test_a_full_disk_changes_nothing_and_the_next_try_works(small_disk: Path, mo
         world.write(f"src/{number}", os.urandom(2000))
     checkpoints, before = world.checkpoints(), world.picture()
     if moment == "save":
-        filled = _fill(small_disk, left)
+        filled = fill(small_disk, left)
         with pytest.raises(SpoolError):
             run(checkpoints.save("story 1"))
         filled.unlink()
@@ -56,7 +57,7 @@ def test_a_full_disk_changes_nothing_and_the_next_try_works(small_disk: Path, mo
         world.write(f"src/{number}", os.urandom(2000))
     attempt = world.picture()
     if moment == "revert":
-        filled = _fill(small_disk, left)
+        filled = fill(small_disk, left)
         with pytest.raises(SpoolError):
             run(checkpoints.revert(saved))
         filled.unlink()
@@ -66,34 +67,6 @@ def test_a_full_disk_changes_nothing_and_the_next_try_works(small_disk: Path, mo
     assert discarded is not None
     run(checkpoints.restore(discarded.name))
     assert world.picture() == attempt
-
-
-def _losing_git(world: World, monkeypatch: pytest.MonkeyPatch, command: str, times: int) -> None:
-    """Put a git first on PATH that loses all new objects of a command, some times."""
-    folder = world.base / "bin"
-    folder.mkdir(exist_ok=True)
-    (world.base / "left").write_text("x" * times)
-    (folder / "git").write_text(
-        f"""#!/bin/sh
-PATH="{os.environ["PATH"]}"
-list="{world.base}/list.$$"
-objects() {{ find "$GIT_DIR/objects" -type f -path '*/??/*' 2>/dev/null | sort; }}
-case " $* " in *" {command} "*)
-    objects > "$list"
-    git "$@"
-    code=$?
-    if [ -s "{world.base}/left" ]; then
-        cut -c2- "{world.base}/left" | tr -d '\\n' > "$list.left"
-        mv "$list.left" "{world.base}/left"
-        objects | comm -13 "$list" - | xargs rm -f
-    fi
-    exit $code
-esac
-exec git "$@"
-"""
-    )
-    (folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize("command", ["update-index", "write-tree"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spool.host.git.checkpoints import ignored
-from tests.integration.checkpoints.world import World, entries, remove, run
+from spool.host.git.checkpoints.record import ignored
+from tests.integration.checkpoints.world import World, differences, entries, remove, run
 
 
 def test_a_deleted_or_edited_env_file_comes_back(world: World) -> None:
@@ -32,7 +32,7 @@ def test_ignored_folders_are_neither_saved_nor_touched(world: World) -> None:
     run(checkpoints.revert(saved))
     assert (world.top / "node_modules/lib/index.js").read_text() == "2\n"
     assert (world.top / "node_modules/new/index.js").exists()
-    assert (world.top / "built.log").exists()
+    assert not (world.top / "built.log").exists()
 
 
 def test_an_emptied_gitignore_exposes_nothing(world: World) -> None:
@@ -82,13 +82,16 @@ def test_new_files_hidden_by_new_rules_are_taken_away_and_kept(world: World) -> 
     assert (world.top / "x.tmp").read_text() == "x\n"
 
 
-def test_files_that_old_rules_ignore_again_stay(world: World) -> None:
+def test_new_files_that_old_rules_ignore_again_are_taken_away_and_kept(world: World) -> None:
     checkpoints = world.checkpoints()
     saved = run(checkpoints.save("story 1"))
     world.write(".gitignore", "")
     world.write("fresh.log", "made while nothing was ignored\n")
-    run(checkpoints.revert(saved))
-    assert (world.top / "fresh.log").exists()
+    discarded = run(checkpoints.revert(saved))
+    assert not (world.top / "fresh.log").exists()
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (world.top / "fresh.log").read_text() == "made while nothing was ignored\n"
 
 
 def test_tracked_files_that_rules_ignore_are_saved(world: World) -> None:
@@ -119,7 +122,7 @@ def test_rules_of_the_repositorys_configuration_and_exclude_file_hold(world: Wor
     world.write("a.secret", "new\n")
     run(checkpoints.revert(saved))
     assert (world.top / "private/notes").exists()
-    assert (world.top / "a.secret").exists()
+    assert not (world.top / "a.secret").exists()
 
 
 def test_an_agent_that_empties_the_exclude_file_exposes_nothing(world: World) -> None:
@@ -251,3 +254,28 @@ def test_case_variants_are_files_of_their_own(world: World) -> None:
     assert discarded is not None
     run(checkpoints.restore(discarded.name))
     assert (world.top / "SRC/code.py").read_text() == "agent\n"
+
+
+def test_new_single_ignored_files_go_with_the_attempt_and_come_back_with_it(world: World) -> None:
+    world.write("old.log", "mine\n")
+    checkpoints, before = world.checkpoints(), world.picture()
+    saved = run(checkpoints.save("story 1"))
+    world.write("new.log", "agent\n")
+    world.write("src/.env", "AGENT=1\n", 0o600)
+    attempt = world.picture()
+    discarded = run(checkpoints.revert(saved))
+    assert differences(world.picture(), before) == []
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert differences(world.picture(), attempt) == []
+
+
+def test_new_ignored_files_that_cannot_be_kept_stay_and_are_named(world: World) -> None:
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.write("big.log", b"x" * (ignored.MOST_BYTES_EACH + 1))
+    world.write("committed", "agent\n")
+    discarded = run(checkpoints.revert(saved))
+    assert (world.top / "big.log").exists()
+    assert discarded is not None
+    assert discarded.warnings == ("big.log is new, ignored and not kept: it stays",)

@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.integration.checkpoints.world import Picture, World, differences, remove, run
-from tests.scale import SEED, trials
+from tests.support.scale import SEED, trials
 
 _VICTIM = """
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from spool.domain.loop.checkpoint import Beginning
+from spool.host.git.checkpoints.beginnings import Beginnings
 from tests.integration.checkpoints.world import World, run
 world = World(Path(sys.argv[1]), init=False)
 checkpoints = world.checkpoints()
@@ -33,19 +36,24 @@ while True:
     elif sys.argv[2] == "restore":
         run(checkpoints.restore(run(checkpoints.discarded())[0].name))
         break
+    elif sys.argv[2] == "undo":
+        begun = Beginnings(checkpoints, now=lambda: datetime.now(UTC))
+        run(begun.finish_cut_short())
+        run(begun.undo(Beginning.STORY, lambda time: time > 0))
+        break
 print("done", flush=True)
 """
 
 
 def test_killed_in_a_revert(tmp_path: Path) -> None:
-    world = _world(tmp_path)
+    world = world_with_files(tmp_path)
     checkpoints, before = world.checkpoints(), world.picture()
     saved = run(checkpoints.save("story 1"))
     chance = random.Random(SEED)
     for number in range(trials(60, least=6)):
-        _agent(world, number)
+        agent_works(world, number)
         attempt = world.picture()
-        _kill(world, "revert", chance.uniform(0, 0.45))
+        kill(world, "revert", chance.uniform(0, 0.45))
         again = world.checkpoints()
         found = run(again.current())
         assert found is not None
@@ -60,19 +68,19 @@ def test_killed_in_a_revert(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["save", "drop"])
 def test_killed_in_a_save_or_a_drop(tmp_path: Path, what: str) -> None:
-    world = _world(tmp_path)
+    world = world_with_files(tmp_path)
     before = world.picture()
     run(world.checkpoints().save("story 1"))
     chance = random.Random(SEED)
     for number in range(trials(40, least=5)):
-        _kill(world, what, chance.uniform(0, 0.3))
+        kill(world, what, chance.uniform(0, 0.3))
         assert differences(world.picture(), before) == []
         checkpoints = world.checkpoints()
         found = run(checkpoints.current())
         if found is None:
             assert what == "drop"
             found = run(checkpoints.save("anew"))
-        _agent(world, number)
+        agent_works(world, number)
         run(checkpoints.revert(found))
         assert differences(world.picture(), before) == []
     run(world.checkpoints().cleanup())
@@ -80,15 +88,15 @@ def test_killed_in_a_save_or_a_drop(tmp_path: Path, what: str) -> None:
 
 
 def test_killed_while_an_attempt_is_restored(tmp_path: Path) -> None:
-    world = _world(tmp_path)
+    world = world_with_files(tmp_path)
     checkpoints = world.checkpoints()
     saved = run(checkpoints.save("story 1"))
-    _agent(world, 1)
+    agent_works(world, 1)
     attempt = world.picture()
     discarded = run(checkpoints.revert(saved))
     assert discarded is not None
     for moment in (0.05, 0.15, 0.25, 0.35):
-        _kill(world, "restore", moment)
+        kill(world, "restore", moment)
         assert run(world.checkpoints().cut_short()) in (None, discarded.name)
         run(world.checkpoints().restore(discarded.name))
         assert differences(world.picture(), attempt) == []
@@ -110,7 +118,7 @@ def _some_attempt_is(checkpoints: object, world: World, attempt: Picture, before
     return False
 
 
-def _world(base: Path) -> World:
+def world_with_files(base: Path) -> World:
     world = World(base)
     for number in range(200):
         world.write(f"folder{number % 7}/{number}", f"{number}\n" * 30)
@@ -123,7 +131,7 @@ def _world(base: Path) -> World:
     return world
 
 
-def _agent(world: World, number: int) -> None:
+def agent_works(world: World, number: int) -> None:
     for name in range(0, 200, 3):
         world.write(f"folder{name % 7}/{name}", f"agent {number}\n" * 30)
     remove(world.top / "folder2")
@@ -135,7 +143,7 @@ def _agent(world: World, number: int) -> None:
     world.commit("agent")
 
 
-def _kill(world: World, what: str, after_s: float) -> None:
+def kill(world: World, what: str, after_s: float) -> None:
     """Start it, and kill it, and whatever git it was running, at some moment."""
     victim = subprocess.Popen(
         [sys.executable, "-c", _VICTIM, str(world.base), what],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.host.git.checkpoints.mounts import mounts_below
+from spool.host.git.checkpoints.record.mounts import mounts_below
 from tests.integration.checkpoints.world import World, as_root, entries, remove, run
 
 pytestmark = as_root

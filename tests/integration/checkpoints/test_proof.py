@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spool.host.git.working_tree import GitWorktree
-from tests.integration.checkpoints.test_full_disk import _losing_git
-from tests.integration.checkpoints.test_glance import recorder_of
+from tests.integration.checkpoints.losing_git import _losing_git
+from tests.integration.checkpoints.recording import recorder_of
 from tests.integration.checkpoints.world import World, entries, run
 
 

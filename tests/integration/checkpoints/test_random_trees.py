@@ -24,7 +24,7 @@ from tests.integration.checkpoints.acts import (
 )
 from tests.integration.checkpoints.portrait import differences, portrait
 from tests.integration.checkpoints.world import Entry, Picture, World, as_root, entries, run
-from tests.scale import SEED, trials
+from tests.support.scale import SEED, trials
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _HIDDEN: list[Act] = [("folder", "d/empty"), ("write", "d/.gitignore", b"*\n!d/\n")]
@@ -33,7 +33,7 @@ _ANOTHER: list[Act] = [("remove_modules",), ("nested", "sub")]
 """A submodule that is removed with its git directory, and a repository in its place."""
 _LEFT_ALONE = {"stashes", "ref refs/stash", "status", "config config"}
 """Facts of a repository that a revert does not undo: stashes and settings. The status follows from the settings."""
-_SHARES = 4
+_SHARES = 8
 _MEMORY = Path("/dev/shm")
 
 

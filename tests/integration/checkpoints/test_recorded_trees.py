@@ -1,7 +1,7 @@
 """What gates ask of a recorded tree, and what they do not believe beside it."""
 
 from spool.host.gates.recorded_trees import RecordedTrees
-from tests.integration.checkpoints.test_glance import recorder_of
+from tests.integration.checkpoints.recording import recorder_of
 from tests.integration.checkpoints.world import World, run
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from spool.host.git.checkpoints.ref_stamps import read_ref_stamps
-from spool.host.git.checkpoints.user_repository import UserRepository
+from spool.host.git.checkpoints.record.ref_stamps import read_ref_stamps
+from spool.host.git.checkpoints.record.user_repository import UserRepository
 from tests.integration.checkpoints.world import World, run
 
 

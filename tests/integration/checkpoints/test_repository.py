@@ -279,3 +279,20 @@ def _conflicted(base: Path, how: str) -> World:
     world.git("add", "b")
     world.write("c", "untracked in the middle\n")
     return world
+
+
+def test_symbolic_refs_that_name_nothing_come_and_go(world: World) -> None:
+    """Git does not list them."""
+    world.git("symbolic-ref", "refs/heads/mine", "refs/heads/nowhere")
+    checkpoints = world.checkpoints()
+    saved = run(checkpoints.save("story 1"))
+    world.git("symbolic-ref", "--delete", "refs/heads/mine")
+    world.git("symbolic-ref", "refs/heads/agent", "refs/heads/gone")
+    discarded = run(checkpoints.revert(saved))
+    heads = world.top / ".git/refs/heads"
+    assert (heads / "mine").read_text() == "ref: refs/heads/nowhere\n"
+    assert not (heads / "agent").exists()
+    assert discarded is not None
+    run(checkpoints.restore(discarded.name))
+    assert (heads / "agent").read_text() == "ref: refs/heads/gone\n"
+    assert not (heads / "mine").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.host.git.checkpoints import stamps
+from spool.host.git.checkpoints.record import stamps
 from spool.host.git.working_tree import GitWorktree
 from tests.integration.checkpoints.world import World, entries, run
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.integration.checkpoints.test_glance import recorder_of, settle
+from tests.integration.checkpoints.recording import recorder_of, settle
 from tests.integration.checkpoints.world import World, run
 
 

@@ -324,3 +324,19 @@ def _as_nobody(world: World) -> None:
     assert not (world.top / "closed/more").exists()
     assert (world.top / "closed").stat().st_mode & 0o777 == 0o500
     assert (world.top / "secret").exists()
+
+
+@pytest.mark.parametrize("inside", ["file", "deeper/file", None])
+def test_a_folder_in_the_place_of_a_recorded_file_is_recorded(world: World, inside: str | None) -> None:
+    run(world.checkpoints().save("story 1"))
+    for name in ("untracked", "committed"):
+        remove(world.top / name)
+        (world.top / name).mkdir()
+        if inside:
+            world.write(f"{name}/{inside}", "in a folder\n")
+    before = world.picture()
+    saved = run(world.checkpoints().save("story 1, refused"))
+    for name in ("untracked", "committed"):
+        remove(world.top / name)
+    run(world.checkpoints().revert(saved))
+    assert world.picture() == before

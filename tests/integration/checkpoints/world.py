@@ -36,7 +36,8 @@ ENV = {
 _Result = TypeVar("_Result")
 
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else, or mount")
+as_root = pytest.mark.root
+"""For a test that becomes somebody else, or mounts."""
 
 Entry = tuple[str, int, bytes]
 

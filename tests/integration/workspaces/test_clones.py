@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spool.errors import BranchMoved, CommandFailed
-from tests.integration.workspaces.support import BRANCH, CHANGE, Person, git, make_person
+from tests.support.workspaces import BRANCH, CHANGE, Person, git, make_person
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ CASES = [
     boxes(
         "boxes-ticked-in-fence",
         write(TASKS, "~~~\n" + BOXES.replace("[ ]", "[x]") + "~~~\n"),
-        why="Boxes that are ticked inside a fence count as open.",
+        why="Boxes that are ticked inside a sandbox count as open.",
         check=f"head -n 1 {TASKS} | grep -q '~~~'",
     ),
     boxes(

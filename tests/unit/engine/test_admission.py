@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from spool.domain.events import IterationStarted, RunEnded, WaitEnded
-from spool.domain.loop import Phase
-from spool.domain.outcome import OutcomeKind
-from spool.domain.pacing import RateLimit
-from spool.domain.state import LoopState
-from spool.domain.verdict import ExitCode, Status
-from spool.engine.stop import Stop
+from spool.domain.loop.events import IterationStarted, RunEnded, WaitEnded
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.pacing import RateLimit
+from spool.domain.loop.state import LoopState
+from spool.domain.loop.summary import Phase
+from spool.domain.loop.verdict import ExitCode, Status
+from spool.engine.stop_request import Stop
 from spool.errors import FencedOff
 from spool.testing.play import play
 from tests.unit.engine.plans.support import Stories

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from spool.domain.events import Event, StoryProgress
-from spool.domain.outcome import OutcomeKind
-from spool.domain.verdict import Status
+from spool.domain.loop.events import Event, StoryProgress
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.verdict import Status
 from spool.engine.plans.story_world import OnResume
 from spool.testing.doubles import MemoryExpenses, MemoryStore, Said
 from spool.testing.play import Played, Stage, play

@@ -1,23 +1,22 @@
 """Budgets and stalls on the doubles: time, days, waits, and what is said about limits that cannot be kept."""
 
-import dataclasses
 from functools import partial
 
+import msgspec
 import pytest
 
-from spool.domain.budget import Limit
-from spool.domain.events import RunEnded, Waiting, Warned
-from spool.domain.gates.values import GateResult, Proof
-from spool.domain.loop import PlanState
-from spool.domain.outcome import Outcome, OutcomeKind
-from spool.domain.stream import Usage
-from spool.domain.verdict import Ended, ExitCode, Limits, Status, Tally
-from spool.engine.plans.prompt import Aim, PromptPlan
+from spool.domain.agent.stream import Usage
+from spool.domain.judging.gates.gate import GateResult, Proof
+from spool.domain.loop.budget import Limit
+from spool.domain.loop.events import RunEnded, Waiting, Warned
+from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.summary import PlanState
+from spool.domain.loop.verdict import ExitCode, Limits, Status, Tally
+from spool.engine.plans.prompt_plan import PromptPlan
 from spool.testing.doubles import FakeTree, MemoryExpenses, Said, says
 from spool.testing.play import Played, Stage, play
+from tests.support.scene import record
 from tests.unit.engine.plans.support import prompt_plan
-
-COMPLETED = Outcome(kind=OutcomeKind.COMPLETED, exit_code=0)
 
 
 class NoCommits:
@@ -31,9 +30,7 @@ class NoCommits:
 
 
 def measured(stage: Stage, limits: Limits) -> PromptPlan:
-    plan = prompt_plan(stage, Aim(task="Go", promise="COMPLETE", limits=limits))
-    plan._world = dataclasses.replace(plan._world, heads=NoCommits())
-    return plan
+    return prompt_plan(stage, limits, heads=NoCommits())
 
 
 def works(stage: Stage, seconds: float) -> Said:
@@ -41,7 +38,7 @@ def works(stage: Stage, seconds: float) -> Said:
 
 
 def loop(limits: Limits, *said: Said, stage: Stage) -> Played:
-    return play(prompt_plan(stage, Aim(task="Go", promise="COMPLETE", limits=limits)), *said, stage=stage)
+    return play(prompt_plan(stage, limits), *said, stage=stage)
 
 
 def test_the_time_of_a_run_ends_it_and_the_next_run_has_its_own() -> None:
@@ -108,8 +105,9 @@ def test_fewer_failing_tests_are_progress() -> None:
     idle = []
     for failing in (("a", "b", "c"), ("a", "b"), ("a", "b"), ("a",)):
         gate = GateResult(name="tests", passed=False, why="red", failing=failing)
-        ended = Ended(outcome=COMPLETED, gates=(gate,), proof=Proof.REFUSED, progress=False)
-        memory = plan.judge(memory, ended, Tally(run_iterations=1), now=0.0).memory
+        claimed = record(1, "1", 1, OutcomeKind.COMPLETED, gates=(gate,))
+        refused = msgspec.structs.replace(claimed, proof=Proof.REFUSED, progress=False)
+        memory = plan.judge(memory, refused, Tally(run_iterations=1), used=Usage(), now=0.0).memory
         idle.append(memory.idle)
     assert idle == [1, 0, 1, 0]
 

@@ -1,9 +1,9 @@
 """What the loop does for work that has to be delivered, and for rate limits that others have met."""
 
-from spool.domain.events import RunEnded, Waiting, Warned
-from spool.domain.pacing import RateLimit
-from spool.domain.verdict import ExitCode, Status
-from spool.engine.stop import Stop
+from spool.domain.loop.events import RunEnded, Waiting, Warned
+from spool.domain.loop.pacing import RateLimit
+from spool.domain.loop.verdict import ExitCode, Status
+from spool.engine.stop_request import Stop
 from spool.errors import BranchMoved
 from spool.testing.doubles import says
 from spool.testing.play import play

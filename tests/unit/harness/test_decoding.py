@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from spool.domain.stream import Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse
+from spool.domain.agent.stream import Done, ErrorKind, Failure, Message, StreamEvent, ToolResult, ToolUse
 from spool.engine.ports import Decoder
 from spool.harness.decoding import LineDecoder, PlainText, as_text, is_event, summarise
 from spool.harness.opencode import HARNESS
@@ -53,7 +53,16 @@ def test_plain_text_takes_json_for_text() -> None:
     assert decoded(LineDecoder(PlainText()), b'{"type":"x"}', b"\n") == [
         Message(text='{"type":"x"}\n', partial=True),
         Message(text=""),
+        Done(content='{"type":"x"}\n'),
     ]
+
+
+def test_a_plain_text_agent_is_done_too_with_the_end_of_what_it_said() -> None:
+    *_, done = decoded(LineDecoder(PlainText()), b"x" * 100_000 + b"\n", b"the answer\n")
+    assert isinstance(done, Done)
+    assert done.content.endswith("x\nthe answer\n")
+    assert len(done.content) == 1 << 16
+    assert decoded(LineDecoder(PlainText())) == [Done()]
 
 
 def test_characters_cut_in_two_come_whole() -> None:

@@ -10,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spool.harness import lines as module
-from spool.harness.lines import WHOLE_LINE, JsonShrinker, Line, LineCutter, mended
+from spool.harness.lines import WHOLE_LINE, JsonShrinker, LineCutter, OutputLine, mended
 
 TEXT = b'one\n{"two": 2}\n\n{"three": "\\"x\\\\"}\nfour'
-WHOLE = [Line(b"one", True), Line(b'{"two": 2}', True), Line(b"", True), Line(b'{"three": "\\"x\\\\"}', True)]
+WHOLE = [
+    OutputLine(b"one", True),
+    OutputLine(b'{"two": 2}', True),
+    OutputLine(b"", True),
+    OutputLine(b'{"three": "\\"x\\\\"}', True),
+]
 
 
-def lines(*chunks: bytes, json: bool = True) -> list[Line]:
+def lines(*chunks: bytes, json: bool = True) -> list[OutputLine]:
     cutter = LineCutter(json=json)
     return [*(line for chunk in chunks for line in cutter.feed(chunk)), *cutter.finish()]
 
@@ -34,11 +39,11 @@ def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("cut", range(len(TEXT) + 1))
 def test_a_cut_anywhere_gives_the_same_lines(cut: int) -> None:
-    assert lines(TEXT[:cut], TEXT[cut:]) == [*WHOLE, Line(b"four", True)]
+    assert lines(TEXT[:cut], TEXT[cut:]) == [*WHOLE, OutputLine(b"four", True)]
 
 
 def test_byte_by_byte_gives_the_same_lines() -> None:
-    assert lines(*in_chunks(TEXT, 1)) == [*WHOLE, Line(b"four", True)]
+    assert lines(*in_chunks(TEXT, 1)) == [*WHOLE, OutputLine(b"four", True)]
 
 
 def test_nothing_gives_no_line() -> None:
@@ -46,7 +51,7 @@ def test_nothing_gives_no_line() -> None:
 
 
 def test_plain_lines_come_together() -> None:
-    assert lines(b"a\nb\nc", b"d\n", json=False) == [Line(b"a\nb", True), Line(b"cd", True)]
+    assert lines(b"a\nb\nc", b"d\n", json=False) == [OutputLine(b"a\nb", True), OutputLine(b"cd", True)]
 
 
 def test_a_long_plain_line_comes_in_pieces() -> None:
@@ -58,24 +63,24 @@ def test_a_long_plain_line_comes_in_pieces() -> None:
 
 def test_what_follows_in_a_long_plain_line_is_no_event() -> None:
     pieces = lines(b"x" * 100_000, b'{"type": "x"}\n')
-    assert pieces[-1] == Line(b'{"type": "x"}', ended=True, whole=False)
+    assert pieces[-1] == OutputLine(b'{"type": "x"}', ended=True, whole=False)
 
 
 def test_a_pause_gives_text_but_no_json() -> None:
     cutter = LineCutter()
     assert list(cutter.feed(b"no newline ye")) == []
-    assert list(cutter.pending_text()) == [Line(b"no newline ye", ended=False, whole=False)]
+    assert list(cutter.pending_text()) == [OutputLine(b"no newline ye", ended=False, whole=False)]
     assert list(cutter.pending_text()) == []
-    assert list(cutter.feed(b't\n{"half": ')) == [Line(b"t", ended=True, whole=False)]
+    assert list(cutter.feed(b't\n{"half": ')) == [OutputLine(b"t", ended=True, whole=False)]
     assert list(cutter.pending_text()) == []
-    assert list(cutter.feed(b"1}\n")) == [Line(b'{"half": 1}', ended=True)]
+    assert list(cutter.feed(b"1}\n")) == [OutputLine(b'{"half": 1}', ended=True)]
 
 
 def test_after_a_pause_a_brace_begins_no_event() -> None:
     cutter = LineCutter()
     list(cutter.feed(b"thinking "))
     list(cutter.pending_text())
-    assert list(cutter.feed(b'{"type": "x"}\n')) == [Line(b'{"type": "x"}', ended=True, whole=False)]
+    assert list(cutter.feed(b'{"type": "x"}\n')) == [OutputLine(b'{"type": "x"}', ended=True, whole=False)]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
@@ -176,7 +181,7 @@ def test_a_json_line_of_fifty_megabytes_of_short_strings_needs_little_memory() -
     assert peak < 4 * WHOLE_LINE
 
 
-def peak_of(chunks: Iterable[bytes]) -> tuple[list[Line], int]:
+def peak_of(chunks: Iterable[bytes]) -> tuple[list[OutputLine], int]:
     cutter = LineCutter()
     tracemalloc.start()
     found = [line for chunk in chunks for line in cutter.feed(chunk)]

@@ -2,26 +2,34 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from spool.errors import SpoolError, UsageError
-from spool.host.terminals import BACKGROUND, DESKTOP, TMUX_SESSION, Terminal, Window, choose, from_template, launch
-from tests.support import PATIENCE_S
+from spool.host.terminals import (
+    BACKGROUND,
+    DESKTOP,
+    TMUX_SESSION,
+    Terminal,
+    TerminalWindow,
+    choose,
+    from_template,
+    launch,
+)
+from tests.support import PATIENCE_S, python_program
 
 HOSTILE = """a"$(touch P)'b;touch P;`touch P` #(touch P) {title} %n"""
 COMMAND = ("/usr/bin/python3", "-m", "spool", HOSTILE)
-RECORDER = """#!{python}
+RECORDER = """
 import json, os, sys
 with open({record!r}, "a") as file:
     file.write(json.dumps({{"argv": sys.argv, "cwd": os.getcwd()}}) + "\\n")
 """
 
 
-def window(directory: Path, *, fullscreen: bool = False) -> Window:
-    return Window(
+def window(directory: Path, *, fullscreen: bool = False) -> TerminalWindow:
+    return TerminalWindow(
         command=COMMAND, title="add-auth", directory=str(directory), session="wt-add-auth-1", fullscreen=fullscreen
     )
 
@@ -31,7 +39,7 @@ def fake(folder: Path, *names: str) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     for name in names:
         path = folder / name
-        path.write_text(RECORDER.format(python=sys.executable, record=str(folder / "record")))
+        path.write_text(python_program(RECORDER.format(record=str(folder / "record"))))
         path.chmod(0o755)
     return {"PATH": str(folder), "DISPLAY": ":0"}
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from spool.app.client import Placed
-from spool.domain.events import AgentEvent
-from spool.domain.stream import Message
+from spool.app.loops.client import JournalEntry
+from spool.domain.agent.stream import Message
+from spool.domain.loop.events import AgentEvent
 from spool.tui.blocks import Form, plain
 from spool.tui.paint import Painter
-from spool.tui.transcript import transcribe
+from spool.tui.story_transcript import transcribe
 
 
 def shown(*texts: str) -> str:
     """Return what the screen shows of a message that comes in parts."""
     parts = [Message(text=text, partial=place < len(texts) - 1) for place, text in enumerate(texts)]
-    blocks = transcribe(Placed(0, 0, AgentEvent(iteration=1, event=part)) for part in parts)
+    blocks = transcribe(JournalEntry(0, 0, AgentEvent(iteration=1, event=part)) for part in parts)
     return "\n".join(block.text for block in blocks)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spool.app.client import Placed
-from spool.domain.events import StoryEvent
-from spool.domain.stream import Message, StreamEvent, ToolResult, ToolUse
-from spool.domain.text import clean
+from spool.app.loops.client import JournalEntry
+from spool.domain.agent.stream import Message, StreamEvent, ToolResult, ToolUse
+from spool.domain.loop.events import StoryEvent
+from spool.domain.text.plain_text import clean
 from spool.tui.blocks import NO_FOLD, Form, markdown, pieces
 from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryIndexes, StoryPages
-from spool.tui.transcript import transcribe
+from spool.tui.story_transcript import transcribe
 
 
 class MemoryFeed:
@@ -20,10 +20,11 @@ class MemoryFeed:
 
     def __init__(self, said: Sequence[StreamEvent]) -> None:
         self.rows = [
-            Placed(at, at + 1, StoryEvent(story_id="1", iteration=1, event=event)) for at, event in enumerate(said)
+            JournalEntry(at, at + 1, StoryEvent(story_id="1", iteration=1, event=event))
+            for at, event in enumerate(said)
         ]
 
-    async def page(self, start: int, stop: int) -> list[Placed]:
+    async def page(self, start: int, stop: int) -> list[JournalEntry]:
         return self.rows[start:stop]
 
     def pages(self) -> StoryPages:

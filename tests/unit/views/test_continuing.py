@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from spool.domain.budget import Limit
-from spool.domain.loop import Door, LoopSummary, Runner
-from spool.domain.stream import Usage
-from spool.domain.verdict import Limits
+from spool.domain.agent.stream import Usage
+from spool.domain.loop.budget import Limit
+from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
+from spool.domain.loop.verdict import Limits
 from spool.testing.doubles import START
 from spool.views.continuing import continue_command, continue_hint
 
@@ -22,8 +22,8 @@ LOOP = LoopSummary(
 
 
 @pytest.mark.parametrize("limit", list(Limit))
-@pytest.mark.parametrize("door", list(Door))
-def test_every_limit_has_words(limit: Limit, door: Door) -> None:
+@pytest.mark.parametrize("door", list(LoopKind))
+def test_every_limit_has_words(limit: Limit, door: LoopKind) -> None:
     assert continue_hint(msgspec.structs.replace(LOOP, limit=limit, door=door))
     assert continue_hint(LOOP) == ""
 
@@ -31,15 +31,15 @@ def test_every_limit_has_words(limit: Limit, door: Door) -> None:
 @pytest.mark.parametrize(
     ("door", "limit", "again", "command"),
     [
-        (Door.RALPH, Limit.COST, "spool ralph 'Do it' -c a", "spool ralph 'Do it' -c a --max-cost 3.51"),
-        (Door.RALPH, Limit.COST, "spool ralph Go --max-cost 1.5 -c a", "spool ralph Go -c a --max-cost 3.51"),
-        (Door.RALPH, Limit.COST, "spool ralph Go --max-cost=1.5 -c a", "spool ralph Go -c a --max-cost 3.51"),
-        (Door.WORKTREE, Limit.TOKENS, "wt-loop resume a", "wt-loop resume a --max-tokens 220"),
-        (Door.RUN, Limit.DURATION, "spool run a", "spool run a --on-resume keep"),
-        (Door.RUN, Limit.TOKENS, "spool run a --on-resume revert", "spool run a --max-tokens 220 --on-resume keep"),
-        (Door.RALPH, Limit.STALL, "spool ralph Go -c a", "spool ralph Go -c a"),
+        (LoopKind.RALPH, Limit.COST, "spool ralph 'Do it' -c a", "spool ralph 'Do it' -c a --max-cost 3.51"),
+        (LoopKind.RALPH, Limit.COST, "spool ralph Go --max-cost 1.5 -c a", "spool ralph Go -c a --max-cost 3.51"),
+        (LoopKind.RALPH, Limit.COST, "spool ralph Go --max-cost=1.5 -c a", "spool ralph Go -c a --max-cost 3.51"),
+        (LoopKind.WORKTREE, Limit.TOKENS, "wt-loop resume a", "wt-loop resume a --max-tokens 220"),
+        (LoopKind.RUN, Limit.DURATION, "spool run a", "spool run a --on-resume keep"),
+        (LoopKind.RUN, Limit.TOKENS, "spool run a --on-resume revert", "spool run a --max-tokens 220 --on-resume keep"),
+        (LoopKind.RALPH, Limit.STALL, "spool ralph Go -c a", "spool ralph Go -c a"),
     ],
 )
-def test_the_command_allows_as_much_again(door: Door, limit: Limit, again: str, command: str) -> None:
+def test_the_command_allows_as_much_again(door: LoopKind, limit: Limit, again: str, command: str) -> None:
     loop = msgspec.structs.replace(LOOP, door=door, limit=limit)
     assert continue_command(again, loop) == command

@@ -18,15 +18,15 @@ def test_words_stay_as_they_are() -> None:
 
 
 def test_a_loop_that_is_already_running_names_how_to_watch_it() -> None:
-    assert next_step(LockedError("no", door="ralph", change="a")) == "watch it with: spool ralph --status --change a"
+    locked = LockedError("no", door="ralph", change="a", run_id="20260101T000000-abc123")
+    assert next_step(locked) == "watch it with: spool attach abc123, stop it with: spool stop abc123"
     assert "wt-loop stop a" in next_step(LockedError("no", door="wt-loop", change="a"))
     assert next_step(LockedError("no")) == ""
 
 
 def test_a_missing_worktree_can_be_made() -> None:
-    assert next_step(NoWorktree("no", hint="run: git worktree add x")).startswith(
-        "create it with --create, or by hand: "
-    )
+    missing = NoWorktree("no", hint="git worktree add x")
+    assert next_step(missing) == "create it with --create, or run: git worktree add x"
 
 
 def test_a_missing_agent_names_those_that_are_there() -> None:

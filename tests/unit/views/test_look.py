@@ -1,26 +1,66 @@
 """The look is the one that docs/look.md describes, and can be read."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from spool.domain.account.stories import Mark, Standing
-from spool.domain.gates.values import Proof
-from spool.domain.verdict import Status
-from spool.views.look import MARKS, PROOFS, STANDINGS, STATUSES, Role
+from spool.domain.account.story_history import StoryMark, StoryStanding
+from spool.domain.judging.gates.gate import Proof
+from spool.domain.loop.events import Complete, RunEnded, StoryDone
+from spool.domain.loop.summary import LoopKind, LoopSummary, PlanState, Runner
+from spool.domain.loop.verdict import Status
+from spool.views.live.closing_block import ClosingBlock
+from spool.views.live.narration import narrate
+from spool.views.look import MARKS, PROOFS, STANDINGS, STATUSES, Role, loop_sign
 from spool.views.report.style import PAGE
+from spool.web.links import Links
+from spool.web.loop_list import list_panels
 
 TEXT = (Path(__file__).parents[3] / "docs" / "look.md").read_text()
 
 
 def test_every_state_has_a_look() -> None:
     assert (set(MARKS), set(STANDINGS), set(STATUSES), set(PROOFS)) == (
-        set(Mark),
-        set(Standing),
+        set(StoryMark),
+        set(StoryStanding),
         set(Status),
         set(Proof),
     )
+
+
+def ended(proof: Proof | None) -> LoopSummary:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    return LoopSummary(
+        run_id="20260101T000000-59678a",
+        door=LoopKind.RUN,
+        change="add-auth",
+        status=Status.DONE,
+        reason="all stories are complete",
+        memory=PlanState(proof=proof),
+        runner=Runner(pid=1, start_time="", boot_id="", host=""),
+        started_at=began,
+        updated_at=began,
+    )
+
+
+@pytest.mark.parametrize("proof", [None, Proof.WORD])
+def test_a_loop_that_ended_on_the_agents_word_has_its_sign_and_colour_on_every_face(proof: Proof | None) -> None:
+    assert loop_sign(ended(proof)) == STANDINGS[StoryStanding.WORD]
+    page = list_panels([ended(proof)], Links(""), datetime.now(UTC))["ended"]
+    assert '<tr class="warn">' in page
+    assert ">~<" in page
+    assert "on the agent&#x27;s word: all stories are complete" in page
+    told = narrate(StoryDone(story_id="1", title="Form", proof=proof), verbose=False)
+    assert [(one.text, one.role) for one in told] == [("story 1 is complete on the agent's word: Form", Role.WARN)]
+    closing = ClosingBlock()
+    closing.see(Complete(iterations=1, proof=proof))
+    assert closing.lines(RunEnded(status=Status.DONE, reason="all", exit_code=0))[-1].role is Role.WARN
+
+
+def test_a_loop_that_was_checked_looks_done() -> None:
+    assert loop_sign(ended(Proof.UNBROKEN)) == loop_sign(ended(Proof.PROVED)) == STATUSES[Status.DONE]
 
 
 def test_the_page_lists_every_state_and_colour() -> None:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spool.domain.loop import Door, LoopSummary, Runner
-from spool.domain.verdict import Limits, Status
+from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
+from spool.domain.loop.verdict import Limits, Status
 from spool.views import loop_table
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -15,7 +15,7 @@ WHY = "3 failed iterations in a row, the last: harness error: exited with code 1
 def row(change: str, reason: str = "") -> LoopSummary:
     return LoopSummary(
         run_id="20260101T000000-59678a",
-        door=Door.WORKTREE,
+        door=LoopKind.WORKTREE,
         project="/work/a-project",
         change=change,
         worktree="/a-project",

@@ -5,30 +5,30 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from spool.app.diffs import Diff, FileChange
-from spool.app.reporting import Report, Reported
-from spool.domain.account.stories import Attempt
+from spool.app.reporting.diffs import Diff, FileChange
+from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.domain.account.history import LoopHistory
+from spool.domain.account.story_history import IterationFigures, StoryStanding
 from spool.domain.account.timeline import Activity, Stretch
-from spool.domain.account.values import Account
-from spool.domain.workspace import Kind, Workspace
+from spool.domain.change.workspaces import Kind, Workspace
 from spool.views.report import charts
 from spool.views.report.html import html
-from spool.views.report.markdown import markdown
+from spool.views.report.markdown_report import markdown
+from spool.views.report.report_words import steps
 from spool.views.report.terminal import page
-from spool.views.report.words import steps
-from tests.tui.scene import START, finished, half_way, loop_in, stuck
-from tests.unit.domain.test_account import account
+from tests.support.scene import START, finished, half_way, loop_in, stuck
+from tests.unit.domain.accounts import account
 
 
-def reported(found: Account) -> Report:
+def reported(found: LoopHistory) -> LoopReports:
     from pathlib import Path
 
     loop = msgspec.structs.replace(loop_in(Path("/srv/shop")), project="/srv/shop", worktree="/srv/shop")
     one = Reported(loop=loop, account=found, branch="change/add-auth", base_branch="main", again="spool run add-auth")
-    return Report(made_at=START, since=None, loops=(one,))
+    return LoopReports(made_at=START, since=None, loops=(one,))
 
 
-def lines(found: Account, width: int) -> list[str]:
+def lines(found: LoopHistory, width: int) -> list[str]:
     return [text for text, *_ in page(reported(found), width)]
 
 
@@ -55,11 +55,13 @@ def test_a_journal_that_is_gone_is_said() -> None:
     assert "journal is gone" in markdown(gone)
 
 
-def many(count: int) -> Account:
+def many(count: int) -> LoopHistory:
     """A loop of many iterations."""
     found = account([*half_way(), *stuck()])
     times = [START + timedelta(minutes=place) for place in range(count)]
-    attempts = tuple(Attempt(number, 1, outcome="failed", seconds=9.0, began_at=at) for number, at in enumerate(times))
+    attempts = tuple(
+        IterationFigures(number, 1, outcome="failed", seconds=9.0, began_at=at) for number, at in enumerate(times)
+    )
     stretches = tuple(
         Stretch(activity=Activity.AGENT, began_at=at, ended_at=at + timedelta(minutes=1), label="x") for at in times
     )
@@ -71,6 +73,17 @@ def test_charts_of_thousands_of_iterations_stay_small() -> None:
     assert charts.per_iteration(long).count("<rect") <= 200
     assert charts.timeline(long).count("<rect") < 1_100
     assert "25 iterations per bar" in charts.per_iteration(long)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "said"), [(6, "1 earlier attempt also failed"), (7, "2 earlier attempts also failed")]
+)
+def test_attempts_that_are_left_out_are_counted(attempts: int, said: str) -> None:
+    found = account([*half_way(), *stuck()])
+    failed = next(story for story in found.stories if story.standing is StoryStanding.FAILED)
+    tries = tuple(IterationFigures(number, 1, story_id=failed.id, outcome="failed") for number in range(attempts))
+    shown = lines(msgspec.structs.replace(found, attempts=tries), 120)
+    assert [line.strip() for line in shown if "also failed" in line] == [said]
 
 
 def test_a_chart_of_one_moment_divides_by_nothing() -> None:

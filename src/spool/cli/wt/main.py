@@ -9,11 +9,11 @@ from spool.cli.main import Commands
 _COMMANDS = {
     "start": ("spool.cli.wt.start:start", "Start a loop in a change's worktree, in a new terminal."),
     "status": ("spool.cli.wt.status:status", "Show a loop's status."),
-    "list": ("spool.cli.ps:ps", "List the loops running on this machine."),
+    "list": ("spool.cli.commands.watch.ps:ps", "List the loops running on this machine."),
     "stop": ("spool.cli.wt.stop:stop", "Stop a loop and wait until it has exited."),
     "done": ("spool.cli.wt.stop:done", "Mark a loop's work as done."),
-    "logs": ("spool.cli.wt.watch:logs", "Print a loop's log."),
-    "attach": ("spool.cli.wt.watch:attach", "Watch a loop in this terminal."),
+    "logs": ("spool.cli.wt.logs:logs", "Print a loop's log."),
+    "attach": ("spool.cli.wt.logs:attach", "Watch a loop in this terminal."),
     "history": ("spool.cli.wt.status:show_history", "Show all iterations of a loop."),
     "resume": ("spool.cli.wt.start:resume", "Continue a loop that has ended."),
 }

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from spool.cli.budget_options import BUDGET_OPTIONS
-from spool.cli.loop_options import (
+from spool.cli.options.budget_options import BUDGET_OPTIONS
+from spool.cli.options.groups import GroupedCommand, option
+from spool.cli.options.loop_options import (
     AGENT_LIMIT_OPTIONS,
     AGENT_OPTIONS,
     GATE_OPTIONS,
@@ -18,17 +19,16 @@ from spool.cli.loop_options import (
     harness_option,
     together,
 )
-from spool.cli.options import GroupedCommand, option
-from spool.cli.target import complete_change, complete_loop, flag_named
-from spool.domain.criteria import Criterion, default_criterion
-from spool.domain.settings import NAMES
+from spool.cli.options.target import complete_change, complete_loop, flag_named
+from spool.domain.loop.criteria import Criterion, default_criterion
+from spool.domain.loop.settings import NAMES
 from spool.errors import UsageError
 from spool.sources.project import bare_project
 from spool.views.say import say
 
 if TYPE_CHECKING:
-    from spool.domain.settings import Resolved
-    from spool.domain.spec import LoopSpec
+    from spool.domain.loop.settings import Resolved
+    from spool.domain.loop.spec import LoopSpec
 
 _where = option("Worktree")
 _limits = option("Completion and limits")
@@ -89,7 +89,7 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
     if given["path"] is not None and given["create"]:
         raise UsageError("--path and --create cannot be used together")
     _refuse_contradictions(given)
-    from spool.app.worktree_start import resolved_change, task_spec, worktree_settings
+    from spool.app.starting.worktree_start import resolved_change, task_spec, worktree_settings
 
     found = resolved_change(change_id, given["path"])
     root = _worktree(found, given, tasked=bool(" ".join(task).strip()))
@@ -109,8 +109,8 @@ def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
 
 def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
     """Return the worktree to work in, and say what was created."""
-    from spool.app.settings import root_here
-    from spool.app.worktree_start import Wanted, checkout_of, worktree_settings
+    from spool.app.starting.effective_settings import root_here
+    from spool.app.starting.worktree_start import Wanted, checkout_of, worktree_settings
 
     wanted = Wanted(
         change=change,
@@ -138,8 +138,8 @@ def resume(change_id: str | None, **given: Any) -> None:
 
     Limits on iterations, errors and time start over; what was spent stays counted.
     """
-    from spool.app.worktree_start import resumed_spec
-    from spool.app.worktrees import locate
+    from spool.app.loops.worktree_loops import locate
+    from spool.app.starting.worktree_start import resumed_spec
 
     changed = _flags(given)
     if given["max_iterations"] is not None:
@@ -151,15 +151,18 @@ def resume(change_id: str | None, **given: Any) -> None:
 
 def _begin(spec: "LoopSpec") -> None:
     """Open a terminal for the loop, wait until it runs, and print how to watch and stop it."""
-    from spool.app.launch import in_terminal
-    from spool.app.worktree_start import refuse_early
+    from spool.app.starting.launch import in_terminal
+    from spool.app.starting.worktree_start import refuse_early
+    from spool.views.words import unchecked
 
     refuse_early(spec)
     again = f"wt-loop resume {spec.change}"
     loop = in_terminal(msgspec.structs.replace(spec, again=again), _complain)
     kind, _, session = loop.terminal.partition(":")
     where = {"none": "in the background", "tmux": f"in the tmux session {session}"}.get(kind, f"in a new {kind} window")
-    say(f"Started {loop.change} {where} (pid {loop.runner.pid}), in {loop.worktree}")
+    if said := unchecked(loop.checks):
+        _complain(said)
+    say(f"Started {loop.change} {where} (pid {loop.terminal_pid}), in {loop.worktree}")
     if kind == "tmux":
         say(f"  tmux attach -t {session}")
     say(
@@ -170,7 +173,7 @@ def _begin(spec: "LoopSpec") -> None:
 
 
 def _settings(root: Path, flags: dict[str, Any]) -> "Resolved":
-    from spool.cli.trust import settings_to_start
+    from spool.cli.commands.setup.trust import settings_to_start
 
     return settings_to_start(root, flags, ask=sys.stdin.isatty() and sys.stderr.isatty())
 

@@ -8,12 +8,12 @@ from typing import Any
 import click
 import msgspec
 
-from spool.app.loops import RECENT, LoopReport, history, report, running
-from spool.app.worktrees import locate, loop_here
-from spool.cli.loop_options import LOCATE_OPTIONS, together
-from spool.cli.target import complete_loop
-from spool.domain.loop import LoopSummary
-from spool.domain.loop_file import LoopIteration, iteration_of
+from spool.app.loops.loop_list import RECENT, LoopReport, history, report, running
+from spool.app.loops.worktree_loops import locate, loop_here
+from spool.cli.options.loop_options import LOCATE_OPTIONS, together
+from spool.cli.options.target import complete_loop
+from spool.domain.loop.loop_file import LoopIteration, iteration_of
+from spool.domain.loop.summary import LoopSummary
 from spool.views.loop_status import show_report, worktree_table
 from spool.views.loop_table import show_loops
 from spool.views.say import say, say_json

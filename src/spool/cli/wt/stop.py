@@ -4,14 +4,14 @@ from typing import Any
 
 import click
 
-from spool.app.control import ask_to_finish, call_done
-from spool.app.worktrees import locate
-from spool.cli.loop_options import LOCATE_OPTIONS, together
-from spool.cli.stop import stop_all, within_reach
-from spool.cli.target import complete_loop
-from spool.cli.wt.watch import named_loop
-from spool.domain.loop import Door
-from spool.domain.text import counted
+from spool.app.loops.control import ask_to_finish, call_done
+from spool.app.loops.worktree_loops import locate
+from spool.cli.commands.watch.stop import stop_all, within_reach
+from spool.cli.options.loop_options import LOCATE_OPTIONS, together
+from spool.cli.options.target import complete_loop
+from spool.cli.wt.logs import named_loop
+from spool.domain.loop.summary import LoopKind
+from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 from spool.views import words
 from spool.views.say import say
@@ -34,8 +34,8 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
     if not every_one and (names or path or not everywhere):
         return stop_all([named_loop(name, path, everywhere=everywhere) for name in names or (None,)], by=_STOP)
     meant = within_reach(everywhere=everywhere)
-    code = stop_all([loop for loop in meant if loop.door is Door.WORKTREE], by=_STOP)
-    if others := [loop for loop in meant if loop.door is not Door.WORKTREE and loop.running]:
+    code = stop_all([loop for loop in meant if loop.door is LoopKind.WORKTREE], by=_STOP)
+    if others := [loop for loop in meant if loop.door is not LoopKind.WORKTREE and loop.running]:
         say(f"Still running: {counted(len(others), 'loop')} of other commands; stop with: spool stop --all")
     return code
 

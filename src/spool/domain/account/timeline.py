@@ -1,28 +1,24 @@
-"""The night as it passed: runs, stretches of agent, gates and waits, boxes, commits, and the sums of the receipt."""
+"""The timeline of a loop: runs, stretches of agent, gates and waits, boxes, commits, and the receipt's sums."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
 
-from spool.domain import events
-from spool.domain.account.stories import is_trouble, outcome_of
-from spool.domain.loop import DIED
-from spool.domain.receipt import Receipt
-from spool.domain.state import IterationRecord
-from spool.domain.tasks import Boxes
-from spool.domain.verdict import Status
-
-BASELINE = ("baseline", "baseline-again")
-"""The purposes of gates that run before the first agent; no iteration counts their time."""
+from spool.domain.account.story_history import is_trouble, outcome_of
+from spool.domain.change.tasks import Boxes
+from spool.domain.judging.gates.gate import BEFORE_AGENT, JUDGING
+from spool.domain.loop import events
+from spool.domain.loop.receipt import Receipt
+from spool.domain.loop.state import IterationRecord
+from spool.domain.loop.summary import DIED
+from spool.domain.loop.verdict import Status
 
 _OF_AGENT = (events.AgentEvent, events.StoryEvent)
-JUDGING = ("claim", "again")
-"""The purposes of gates whose red is bad news; on the old source, red is what proves."""
 
 
 class Activity(StrEnum):
-    """What a loop does in a stretch of time."""
+    """The activity in a stretch of time."""
 
     AGENT = "agent"
     GATES = "gates"
@@ -135,7 +131,7 @@ class Timeline:
 
     def _end_gate(self, event: events.GateEnded) -> None:
         began, self._gate = self._gate, None
-        if event.purpose in BASELINE:
+        if event.purpose in BEFORE_AGENT:
             self.baseline_s = round(self.baseline_s + event.duration_s, 3)
         if event.at is None:
             return

@@ -1,17 +1,11 @@
-"""What the story plan needs from outside: its options, and the ports it calls."""
+"""The ports of the story plan: stories, and checkpoints of the tree."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from spool.domain.checkpoint import Checkpoint, Discarded
-from spool.domain.prompt import ChangeTexts
-from spool.domain.story import StoryList
-from spool.domain.verdict import Limits
-from spool.engine.gatekeeper import Gatekeeper
-from spool.engine.ports import Emit
-from spool.engine.task_book import TaskBook
+from spool.domain.change.story import StoryList
+from spool.domain.loop.checkpoint import Checkpoint, Discarded
+from spool.domain.loop.prompt import ChangeTexts
 
 
 class StorySource(Protocol):
@@ -34,7 +28,7 @@ class StorySource(Protocol):
         ...
 
 
-class Checkpoints(Protocol):
+class StoryCheckpoints(Protocol):
     """Saves and restores the working tree, for one change in one worktree."""
 
     async def save(self, label: str) -> Checkpoint:
@@ -67,42 +61,7 @@ class Checkpoints(Protocol):
 
 
 class OnResume(StrEnum):
-    """What to do with the tree that an earlier run left."""
+    """The action on an earlier run's tree."""
 
     REVERT = "revert"
     KEEP = "keep"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoryOptions:
-    """The options of a story plan."""
-
-    limits: Limits
-    max_retries: int
-    on_resume: OnResume
-    """What to do with a tree that is as the earlier run left it; one that was edited since is kept."""
-    question_tool: str
-    learnings: str
-    """Path of the file with learnings for later stories."""
-    answer: OnResume | None = None
-    """A person's decision for this run, whoever edited the tree."""
-    fresh: bool = False
-    """Whether to leave the tree alone, with a checkpoint that an earlier run left."""
-    own_folders: tuple[str, ...] = ()
-    """The folders of the change and of Spool, which do not count as work."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoryWorld:
-    """The functions that the plan calls."""
-
-    source: StorySource
-    checkpoints: Checkpoints
-    read_context: Callable[[], str]
-    commit: Callable[[str, tuple[str, ...]], Awaitable[str | None]] | None
-    """Commits a finished story, but for the files that gates left; None if not wanted."""
-    book: TaskBook
-    emit: Emit
-    jitter: Callable[[], float]
-    keeper: Gatekeeper | None = None
-    """The configured gates."""

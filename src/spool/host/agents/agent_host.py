@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spool.decoders import decoder_of
-from spool.domain.invocation import Invocation, Stdin
-from spool.domain.text import clean
+from spool.domain.agent.invocation import Invocation, Stdin
+from spool.domain.text.plain_text import clean
 from spool.errors import AgentHostError
 from spool.host.agents.memory import MemoryMeter
-from spool.host.agents.supervisor import Ended, NotStarted, Order, Report, Spawn, Started, Supervision
+from spool.host.agents.supervisor import AgentEnded, AgentNotStarted, AgentOrder, Report, Spawn, Started, Supervision
 from spool.host.agents.sweep import end_descendants
 from spool.host.agents.tail import Notifier, TailedFile
 from spool.host.state.files import naming, opened, write_all
 from spool.nofollow import make_folder
 
 if TYPE_CHECKING:
-    from spool.host.sandbox.fence import Enclosure
+    from spool.host.sandbox.sandbox import Sandbox
 
 _STDERR_TAIL = 1 << 16
 _KILL_S = 10.0
@@ -38,7 +38,7 @@ class AgentProcess:
         self,
         output: TailedFile,
         errors: TailedFile,
-        order: Callable[[Order], None],
+        order: Callable[[AgentOrder], None],
         meter: MemoryMeter,
         *,
         side_file: str = "",
@@ -74,13 +74,13 @@ class AgentProcess:
 
     def stop(self) -> None:
         """Stop the agent: SIGINT, then SIGTERM, then SIGKILL."""
-        self._order(Order("stop"))
+        self._order(AgentOrder("stop"))
 
     def kill(self) -> None:
         """Kill the agent now."""
         if not self._killed:
             self._killed = True
-            self._order(Order("kill"))
+            self._order(AgentOrder("kill"))
 
     def stderr_tail(self) -> str:
         """Return the end of standard error, cleaned."""
@@ -108,13 +108,13 @@ class AgentHost:
         logs: Path,
         environment: Mapping[str, str],
         isolated: bool = False,
-        enclosure: "Enclosure | None" = None,
+        sandbox: "Sandbox | None" = None,
     ) -> None:
         self._supervisor, self._line, self._group = supervision
         self._directory = directory
         self._logs = logs
-        self._isolated = isolated and enclosure is None  # a fence has a pid namespace of its own
-        self._enclosure = enclosure
+        self._isolated = isolated and sandbox is None  # a sandbox has a pid namespace of its own
+        self._sandbox = sandbox
         self._environment = dict(environment)
         self._decode = decoder_of(Report)
         self._inbox = b""
@@ -151,7 +151,7 @@ class AgentHost:
     def pause(self, *, on: bool) -> None:
         """Pause or resume the agent and its descendants."""
         if self._agent is not None and not self._agent.exited:
-            self._send(Order("pause" if on else "resume"))
+            self._send(AgentOrder("pause" if on else "resume"))
 
     @asynccontextmanager
     async def start(
@@ -164,8 +164,8 @@ class AgentHost:
         errors = self._new_file(iteration, "err", b"")
         if invocation.side_file:
             Path(invocation.side_file).unlink(missing_ok=True)
-            if self._enclosure is not None:
-                self._new_file(iteration, "side", b"")  # a file that is not there cannot be let through the fence
+            if self._sandbox is not None:
+                self._new_file(iteration, "side", b"")  # a file that is not there cannot be let through the sandbox
         stdin = prompt_file if invocation.stdin is Stdin.PROMPT else Path(os.devnull)
         side = [Path(invocation.side_file)] if invocation.side_file else []
         spawn = self._spawn(
@@ -209,10 +209,10 @@ class AgentHost:
         read: Sequence[Path],
         write: Sequence[Path],
     ) -> Spawn:
-        """Return the request to start a command, inside the fence if there is one."""
+        """Return the request to start a command, inside the sandbox if there is one."""
         added: Mapping[str, str] = {**self._environment, **env}
-        if self._enclosure is not None:
-            argv, added = self._enclosure.enclose(argv, added, directory=directory, read=read, write=write)
+        if self._sandbox is not None:
+            argv, added = self._sandbox.wrap(argv, added, directory=directory, read=read, write=write)
         stdin, stdout, stderr = map(os.fsencode, streams)
         return Spawn(
             argv=tuple(map(os.fsencode, argv)),
@@ -221,7 +221,7 @@ class AgentHost:
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            fenced=self._enclosure is not None,
+            sandboxed=self._sandbox is not None,
         )
 
     @asynccontextmanager
@@ -258,7 +258,7 @@ class AgentHost:
         match await self._report.get():
             case Started():
                 return
-            case NotStarted(message=message):
+            case AgentNotStarted(message=message):
                 raise AgentHostError(f"cannot start {program}: {message}")
             case _:
                 raise _supervisor_lost()
@@ -276,7 +276,7 @@ class AgentHost:
         *reports, self._inbox = (self._inbox + data).split(b"\n")
         for line in reports:
             report = self._decode.decode(line)
-            if isinstance(report, Ended):
+            if isinstance(report, AgentEnded):
                 self._mark_ended(report.exit_code, report.left)
             else:
                 self._report.put_nowait(report)
@@ -295,7 +295,7 @@ class AgentHost:
             self._agent.exited = True
         self._wake()
 
-    def _send(self, request: Spawn | Order) -> None:
+    def _send(self, request: Spawn | AgentOrder) -> None:
         if self._lost:
             self._report.put_nowait(None)
             return

@@ -26,7 +26,7 @@ class ControlGroup:
         self._write("cgroup.procs", "0")
 
     def limit_memory(self, limit: int) -> None:
-        """Have the kernel kill the whole group when it uses more; without the memory controller, do nothing."""
+        """Let the kernel kill the whole group when it uses more; without the memory controller, do nothing."""
         self._kills_before = self._kills()
         with suppress(OSError):
             self._write("memory.max", str(limit or "max"))

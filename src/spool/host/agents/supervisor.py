@@ -24,7 +24,7 @@ from spool.host.agents.control_group import ControlGroup, make_group
 from spool.host.agents.sweep import (
     become_subreaper,
     end_descendants,
-    inside_fence,
+    inside_sandbox,
     signal_descendants,
     signal_me_when_parent_dies,
 )
@@ -45,7 +45,7 @@ class Spawn(msgspec.Struct, tag="spawn"):
     # Bytes, because paths and arguments need not be UTF-8.
     argv: tuple[bytes, ...]
     env: tuple[tuple[bytes, bytes], ...]
-    """Variables added to the supervisor's environment; fenced in, all that there are."""
+    """Variables added to the supervisor's environment; sandboxed, all that there are."""
     directory: bytes
     stdin: bytes
     stdout: bytes
@@ -53,11 +53,11 @@ class Spawn(msgspec.Struct, tag="spawn"):
     memory_limit: int = 0
     isolated: bool = False
     """Whether to start it in a pid namespace."""
-    fenced: bool = False
-    """Whether the command is a fence around the agent."""
+    sandboxed: bool = False
+    """Whether the command is a sandbox around the agent."""
 
 
-class Order(msgspec.Struct, tag="order"):
+class AgentOrder(msgspec.Struct, tag="order"):
     """Act on the running agent."""
 
     what: Literal["stop", "kill", "pause", "resume"]
@@ -69,22 +69,22 @@ class Started(msgspec.Struct, tag="started"):
     pid: int
 
 
-class NotStarted(msgspec.Struct, tag="not_started"):
+class AgentNotStarted(msgspec.Struct, tag="not_started"):
     """The agent could not be started."""
 
     errno: int
     message: str
 
 
-class Ended(msgspec.Struct, tag="ended"):
+class AgentEnded(msgspec.Struct, tag="ended"):
     """The agent and its descendants have ended; `left` lists those that cannot be killed."""
 
     exit_code: int
     left: tuple[int, ...] = ()
 
 
-Request = Spawn | Order
-Report = Started | NotStarted | Ended
+Request = Spawn | AgentOrder
+Report = Started | AgentNotStarted | AgentEnded
 
 
 class Supervision(NamedTuple):
@@ -146,7 +146,7 @@ class _Supervisor:
         self._inbox = b""
         self._decode = decoder_of(Request)
         self._agent: int | None = None
-        self._fenced = False
+        self._sandboxed = False
         self._signals: list[tuple[float, int]] = []
         self._wakeups, wakeup = socket.socketpair()
         wakeup.setblocking(False)
@@ -180,7 +180,7 @@ class _Supervisor:
             match self._decode.decode(request):
                 case Spawn() as spawn:
                     self._spawn(spawn)
-                case Order(what):
+                case AgentOrder(what):
                     self._order(what)
         return bool(data)
 
@@ -188,9 +188,9 @@ class _Supervisor:
         try:
             if self._group is not None:
                 self._group.limit_memory(spawn.memory_limit)
-            self._agent, self._fenced = _start(spawn, self._group), spawn.fenced
+            self._agent, self._sandboxed = _start(spawn, self._group), spawn.sandboxed
         except OSError as error:
-            self._report(NotStarted(errno=error.errno or 0, message=error.strerror or str(error)))
+            self._report(AgentNotStarted(errno=error.errno or 0, message=error.strerror or str(error)))
             return
         self._signals.clear()
         self._report(Started(pid=self._agent))
@@ -220,7 +220,7 @@ class _Supervisor:
         while self._agent is not None and self._signals and self._signals[0][0] <= time.monotonic():
             signum = self._signals.pop(0)[1]
             if signum == signal.SIGINT:
-                agent = inside_fence(self._agent) if self._fenced else self._agent
+                agent = inside_sandbox(self._agent) if self._sandboxed else self._agent
                 with suppress(ProcessLookupError):
                     os.kill(agent, signum)  # only the agent, which ends its own tools best
                     os.kill(agent, signal.SIGCONT)
@@ -241,7 +241,7 @@ class _Supervisor:
             if pid == self._agent:
                 self._agent = None
                 left = end_descendants(os.getpid(), self._group)
-                self._report(Ended(exit_code=os.waitstatus_to_exitcode(status), left=left))
+                self._report(AgentEnded(exit_code=os.waitstatus_to_exitcode(status), left=left))
 
     def _report(self, report: Report) -> None:
         with suppress(OSError):
@@ -290,8 +290,8 @@ def _become(spawn: Spawn) -> None:
     signal.set_wakeup_fd(-1)
     os.chdir(spawn.directory)
     stdin, stdout, stderr = (Path(os.fsdecode(path)) for path in (spawn.stdin, spawn.stdout, spawn.stderr))
-    if spawn.fenced:
-        from spool.host.agents.fenced_child import leave_session_keys, open_to_read
+    if spawn.sandboxed:
+        from spool.host.agents.sandboxed_child import leave_session_keys, open_to_read
 
         leave_session_keys()
         given = open_to_read(stdin)
@@ -300,6 +300,7 @@ def _become(spawn: Spawn) -> None:
     written = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     for target, descriptor in enumerate((given, open_file(stdout, written), open_file(stderr, written))):
         os.dup2(descriptor, target)
+        os.set_blocking(target, True)
         os.close(descriptor)
-    inherited = {} if spawn.fenced else os.environb
+    inherited = {} if spawn.sandboxed else os.environb
     os.execvpe(spawn.argv[0], spawn.argv, {**inherited, **dict(spawn.env)})  # noqa: S606 - no shell is the point

@@ -21,7 +21,7 @@ PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
 _LIBC = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 
-_FENCE = "bwrap"
+_BUBBLEWRAP = "bwrap"
 
 POLITE_S = 0.3
 """Seconds between SIGTERM and SIGKILL for an agent's leftovers. The agent itself has already been stopped."""
@@ -36,7 +36,7 @@ def become_subreaper() -> None:
 
 
 def signal_me_when_parent_dies(signum: int) -> None:
-    """Have the kernel send this process a signal when the thread that created it ends."""
+    """Let the kernel send this process a signal when the thread that created it ends."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
 
@@ -70,11 +70,11 @@ def _below(root: int) -> list[_Process]:
     return found
 
 
-def inside_fence(pid: int) -> int:
-    """Return the process that a fence was made for, past bubblewrap's own two."""
+def inside_sandbox(pid: int) -> int:
+    """Return the process that a sandbox was made for, past bubblewrap's own two."""
     below = _below(pid)
-    inner = next((process.pid for process in below if _name(process.pid) != _FENCE), pid)
-    return inner if _name(pid) == _FENCE else pid
+    inner = next((process.pid for process in below if _name(process.pid) != _BUBBLEWRAP), pid)
+    return inner if _name(pid) == _BUBBLEWRAP else pid
 
 
 def _name(pid: int) -> str:

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.gates.command_words import named_files
-from spool.domain.gates.values import GateRun, GateSpec
-from spool.domain.gates.words import last_lines
-from spool.domain.text import one_line
-from spool.engine.proving import Tree
+from spool.domain.judging.gates.command_words import named_files
+from spool.domain.judging.gates.findings import last_lines
+from spool.domain.judging.gates.gate import GatePurpose, GateRun, GateSpec
+from spool.domain.text.plain_text import one_line
+from spool.engine.gates.proof import PatchedTree
 from spool.errors import AgentHostError
 from spool.host.agents.agent_host import AgentHost
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.gates.recorded_trees import RecordedTrees
-from spool.host.gates.report import Report, end_of
+from spool.host.gates.result_files import GateResults
+from spool.host.state.files import end_of
 
 _TICK_S = 0.25
 _OUTPUT_LIMIT_MB = 1_024
@@ -34,7 +35,7 @@ _NO_SCRIPT = re.compile(
     \ ["']?([^"'\n:(]+)""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What sh, Python, Perl, Node.js and Ruby say of a script that is not there."""
+"""The errors of sh, Python, Perl, Node.js and Ruby for a missing script."""
 
 
 class GateHost:
@@ -95,11 +96,11 @@ class GateHost:
             return ()
         return tuple(name for name, stamp in self._trees.ignored().items() if before.get(name) != stamp)
 
-    async def overlaid(self, tree: Tree) -> str:
+    async def overlaid(self, tree: PatchedTree) -> str:
         """Record a tree with some of its paths as they are in another one."""
         return await self._trees.overlaid(tree) if self._trees else ""
 
-    async def run(self, gate: GateSpec, purpose: str, tree: Tree | None) -> GateRun:
+    async def run(self, gate: GateSpec, purpose: GatePurpose, tree: PatchedTree | None) -> GateRun:
         """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
         if tree is None or self._trees is None:
             return await self._in_place(gate, purpose)
@@ -112,7 +113,7 @@ class GateHost:
                     return ready
             return await self._run(gate, gate.run, purpose, inside, env)
 
-    async def _in_place(self, gate: GateSpec, purpose: str) -> GateRun:
+    async def _in_place(self, gate: GateSpec, purpose: GatePurpose) -> GateRun:
         before = await self.tree()
         if self._trees:
             await self._trees.drop_compiled()
@@ -125,7 +126,7 @@ class GateHost:
     async def _run(self, gate: GateSpec, command: str, purpose: str, folder: Path, env: Mapping[str, str]) -> GateRun:
         name = re.sub(r"[^\w.-]+", "-", gate.name)[:40]
         log = self._logs / f"gate-{next(self._numbers):04d}-{name}-{purpose}.log"
-        report = Report(gate, folder)
+        report = GateResults(gate, folder)
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="spool-results-") as scratch:
             added = {**env, **report.environment(scratch, {**os.environ, **env}), "SPOOL_GATE": gate.name}

@@ -5,17 +5,17 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from spool.domain.gates.verification import Release, Session
+from spool.domain.judging.gates.hook import Release, Session
 from spool.host.state.files import keep_newest, replace_file
 from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
-from spool.nofollow import make_folder
+from spool.nofollow import make_folder, read_file
 
 _SESSIONS_KEPT = 20
 
 
 class HookMemory:
-    """What is remembered for one working tree."""
+    """The hook's memory of one working tree."""
 
     def __init__(self, top: Path) -> None:
         self.folder = user_state() / "verify" / path_key(top)
@@ -31,7 +31,7 @@ class HookMemory:
     def session(self, name: str) -> Session | None:
         """Return what is known of a conversation."""
         with suppress(OSError, ValueError):
-            return restored(self._path(name).read_bytes(), Session)
+            return restored(read_file(self._path(name)), Session)
         return None
 
     def keep(self, name: str, session: Session) -> None:
@@ -43,7 +43,7 @@ class HookMemory:
     def released(self) -> Release | None:
         """Return the last stop that was released unverified."""
         with suppress(OSError, ValueError):
-            return restored(self._release.read_bytes(), Release)
+            return restored(read_file(self._release), Release)
         return None
 
     def release(self, release: Release) -> None:

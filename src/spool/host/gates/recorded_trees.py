@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from spool.domain.gates.deciding_files import is_cache
-from spool.engine.proving import Tree
+from spool.domain.judging.gates.deciding_files import is_cache
+from spool.engine.gates.proof import PatchedTree
 from spool.errors import CommandFailed
-from spool.host.git.checkpoints.recorder import Recorder
-from spool.host.git.checkpoints.refs import Pins
-from spool.host.git.checkpoints.shadow import GATES
+from spool.host.git.checkpoints.record.recorder import Recorder
+from spool.host.git.checkpoints.record.shadow import GATES
+from spool.host.git.checkpoints.restore.refs import Pins
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.object_names import is_object_name
@@ -115,7 +115,7 @@ class RecordedTrees:
         compiled = [name for name in self._ignored if name.endswith((b"__pycache__/", b".pyc"))]
         await asyncio.to_thread(_remove, self.top, [os.fsdecode(name).rstrip("/") for name in compiled])
 
-    async def overlaid(self, tree: Tree) -> str:
+    async def overlaid(self, tree: PatchedTree) -> str:
         """Record a tree with some of its paths as they are in another one, and return its name."""
         entries = {}
         for line in await self._shadow.names("ls-tree", "-r", "-z", "--full-tree", tree.other):
@@ -137,10 +137,10 @@ class RecordedTrees:
         return tuple(path for path in paths if os.fsencode(path) in known)
 
     @asynccontextmanager
-    async def checkout(self, tree: Tree, share: Sequence[str]) -> AsyncIterator[Path]:
+    async def checkout(self, tree: PatchedTree, share: Sequence[str]) -> AsyncIterator[Path]:
         """Check out a tree in a folder of its own, outside the working tree, and remove it afterwards.
 
-        It is a repository, so that a check may ask git; it borrows ignored files, such as `.venv`.
+        It is a repository, so that a check may ask git; it borrows ignored files (`.venv`).
         """
         scratch = (self._repository.kept or user_cache()) / "scratch"
         make_folder(scratch)

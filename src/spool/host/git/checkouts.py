@@ -10,13 +10,14 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.checkout import Checkout, branches_for, folders_for, gives
-from spool.domain.text import one_line
-from spool.domain.workspace import branch_of_change
+from spool.domain.change.checkout import Checkout, branches_for, folders_for, gives
+from spool.domain.change.workspaces import branch_of_change
+from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed, CommandTimeout, Hint, NoWorktree, UsageError
 from spool.host.git.pointers import main_of, top_of
 from spool.host.git.repository import QUIET, git_environment, online_environment
 from spool.host.state.places import user_config
+from spool.nofollow import read_linked
 
 TIMEOUT_S = 30.0
 
@@ -70,7 +71,7 @@ def find_checkout(change_id: str, *, here: Path, projects: Iterable[Path] | None
     name = f"{_repository_name(here)}-wt-{change_id}"
     raise NoWorktree(
         f"no worktree for '{change_id}'",
-        hint=f"create one: git worktree add {shlex.quote(f'../{name}')} -b {branch_of_change(change_id)}",
+        hint=f"git worktree add {shlex.quote(f'../{name}')} -b {branch_of_change(change_id)}",
     )
 
 
@@ -123,7 +124,7 @@ def has_branch(change_id: str, here: Path) -> bool:
 def wt_tools_projects(file: Path) -> dict[str, KnownProject]:
     """Return the projects in the registry of wt-tools; none if the file is missing or invalid."""
     try:
-        return decoded(file.read_bytes(), _Projects).projects
+        return decoded(read_linked(file), _Projects).projects
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 

@@ -1,13 +1,13 @@
 """Finds what leads out of a git directory that an agent can write.
 
-Outside a fence, a link or a list of alternates that an agent left would be followed to files of the person's.
+Outside a sandbox, a link or a list of alternates that an agent left would be followed to files of the person's.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 
 LEADING_OUT_HINT = "Spool never puts that there; look at it, and remove it if you do not need it"
 _POINTERS = ("commondir", "objects/info/alternates", "objects/info/http-alternates")

@@ -1,6 +1,6 @@
-"""Merges a commit into a working tree and leaves the rest, conflicts included, to whoever works there."""
+"""Merges a commit into a working tree and leaves the rest, conflicts included, to the agent there."""
 
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed
 from spool.host.git.repository import Repository, run_git
 

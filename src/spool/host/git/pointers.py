@@ -3,6 +3,8 @@
 from contextlib import suppress
 from pathlib import Path
 
+from spool.nofollow import read_linked
+
 
 def top_of(directory: Path) -> Path | None:
     """Return the working tree that contains a directory, if any."""
@@ -19,14 +21,14 @@ def common_of(top: Path) -> Path:
     """Return the git directory that all working trees of a repository share."""
     git_dir = _git_dir(top)
     with suppress(OSError):
-        return (git_dir / (git_dir / "commondir").read_text("utf-8", "surrogateescape").strip()).resolve()
+        return (git_dir / read_linked(git_dir / "commondir").decode("utf-8", "surrogateescape").strip()).resolve()
     return git_dir
 
 
 def branch_of(top: Path) -> str:
     """Return the branch of a working tree; empty if there is none, or no git."""
     with suppress(OSError):
-        head = (_git_dir(top) / "HEAD").read_text("utf-8", "surrogateescape").strip()
+        head = read_linked(_git_dir(top) / "HEAD").decode("utf-8", "surrogateescape").strip()
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
     return ""
 
@@ -35,6 +37,6 @@ def _git_dir(top: Path) -> Path:
     """Return the git directory of a working tree; a linked one has a file that points to it."""
     pointer = top / ".git"
     with suppress(OSError):
-        text = pointer.read_text("utf-8", "surrogateescape").strip()
+        text = read_linked(pointer).decode("utf-8", "surrogateescape").strip()
         return (top / text.removeprefix("gitdir:").strip()).resolve()
     return pointer.resolve()

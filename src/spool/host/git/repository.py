@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from spool.domain.text import one_line
-from spool.host.command import Completed, not_run, run_command, short_name, succeeded
+from spool.domain.text.plain_text import one_line
+from spool.host.external_command import Completed, not_run, run_command, short_name, succeeded
+from spool.nofollow import read_linked
 
 QUIET = (
     "-c", "core.fsmonitor=false",
@@ -34,10 +35,10 @@ _PERSONAL = (
 )
 
 
-class Fence(Protocol):
+class CommandWrapper(Protocol):
     """Runs programs where an agent's files can do no harm."""
 
-    def enclose(
+    def wrap(
         self, argv: Sequence[str | Path], env: Mapping[str, str], directory: Path
     ) -> tuple[Sequence[str | Path], Mapping[str, str]]:
         """Return the command that runs another one inside, with its environment."""
@@ -48,7 +49,7 @@ class Repository(msgspec.Struct, frozen=True):
 
     All git commands of a loop in its working tree go through `run_git`, which has this value. So two facts decide
     which git directory and which configuration is believed, and `workspaces/opening.py` sets both: `kept`, a folder
-    for Spool's own data that the agent cannot write, and `fence`, in which git runs.
+    for Spool's own data that the agent cannot write, and `sandbox`, in which git runs.
     """
 
     top: Path
@@ -56,8 +57,8 @@ class Repository(msgspec.Struct, frozen=True):
     common_dir: Path
     object_format: str
     kept: Path | None = None
-    """Where Spool keeps its data of a clone, whose git directory is the agent's."""
-    fence: Fence | None = None
+    """The folder for data about a clone, whose git directory is the agent's."""
+    sandbox: CommandWrapper | None = None
 
     @property
     def main(self) -> Path:
@@ -81,7 +82,7 @@ class Repository(msgspec.Struct, frozen=True):
 
 
 class NoRepository(msgspec.Struct, frozen=True):
-    """Why there is no usable repository."""
+    """The lack of a usable repository."""
 
     why: str
 
@@ -124,12 +125,12 @@ async def run_git(
 ) -> Completed:
     """Run git in a working tree and return its result, whatever the exit code. `quietly` disables the user's hooks.
 
-    This is the one place where git runs on a tree that an agent writes: where there is a fence, inside it.
+    This is the one place where git runs on a tree that an agent writes: where there is a sandbox, inside it.
     """
     where, given = directory or repository.top, git_environment() if env is None else env
     argv: Sequence[str | Path] = ["git", *(QUIET if quietly else ()), *words]
-    if repository.fence is not None:
-        argv, given = repository.fence.enclose(argv, given, where)
+    if repository.sandbox is not None:
+        argv, given = repository.sandbox.wrap(argv, given, where)
     return await run_command(argv, directory=where, timeout_s=timeout_s, env=given, stdin=stdin)
 
 
@@ -163,14 +164,14 @@ async def head_of(
 
 
 async def find_repository(
-    directory: Path, *, timeout_s: float, fence: Fence | None = None
+    directory: Path, *, timeout_s: float, sandbox: CommandWrapper | None = None
 ) -> Repository | NoRepository:
     """Return the repository around a directory, as found by git itself, so that its refusals apply."""
     words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
     argv: Sequence[str | Path] = ["git", *QUIET, "rev-parse", "--path-format=absolute", *words]
     env: Mapping[str, str] = git_environment()
-    if fence is not None:
-        argv, env = fence.enclose(argv, env, directory)
+    if sandbox is not None:
+        argv, env = sandbox.wrap(argv, env, directory)
     try:
         found = await run_command(argv, directory=directory, timeout_s=timeout_s, env=env)
     except FileNotFoundError:
@@ -183,7 +184,7 @@ async def find_repository(
     top, git_dir, common_dir, object_format = answers
     if git_dir_of(Path(top)) != os.path.realpath(git_dir):
         return NoRepository(f"its settings name another working tree, {one_line(top)}")
-    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, fence=fence)
+    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, sandbox=sandbox)
 
 
 def git_dir_of(top: Path) -> str | None:
@@ -191,6 +192,6 @@ def git_dir_of(top: Path) -> str | None:
     link = top / ".git"
     with suppress(OSError, ValueError):
         if link.is_file():
-            return os.path.realpath(top / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip()))
+            return os.path.realpath(top / os.fsdecode(read_linked(link).removeprefix(b"gitdir:").strip()))
         return os.path.realpath(link) if link.is_dir() else None
     return None

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.state import Changes
-from spool.domain.text import capped
+from spool.domain.loop.state import Changes
+from spool.domain.text.plain_text import capped
 from spool.errors import CheckpointError, CommandFailed, HookRefused
-from spool.host.git.checkpoints.recorder import Recorder
-from spool.host.git.checkpoints.shadow import Shadow
+from spool.host.git.checkpoints.record.recorder import Recorder
+from spool.host.git.checkpoints.record.shadow import Shadow
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.merging import merged_now
 from spool.host.git.repository import Repository, ask_git, head_of, online_environment, run_git
@@ -30,7 +30,7 @@ _NESTED_ASKED = 20
 _LOCKED_PAUSES_S = (0.1, 0.3, 0.6, 1.0)
 
 
-class _Mark(msgspec.Struct, frozen=True, kw_only=True):
+class _TreeMark(msgspec.Struct, frozen=True, kw_only=True):
     tree: str
     heads: dict[str, str]
 
@@ -52,11 +52,11 @@ class GitWorktree:
         git_dir = repository.spool_dir / "shadow" / self._identity.key
         lender = repository.common_dir / "objects"
         self._recorder = Recorder(Shadow(repository, git_dir=git_dir, timeout_s=timeout_s, lender=lender))
-        self._marked: _Mark | None = None
+        self._marked: _TreeMark | None = None
 
     @property
     def recorder(self) -> Recorder:
-        """What records the tree."""
+        """The tree's recorder."""
         return self._recorder
 
     @property
@@ -85,7 +85,7 @@ class GitWorktree:
             trees=(before.id, self._marked.id),
         )
 
-    async def _mark(self) -> _Mark:
+    async def _mark(self) -> _TreeMark:
         """Return the tree, and the HEADs of submodules and clones in it, whose files it does not include."""
         try:
             self._identity.claim()
@@ -95,7 +95,7 @@ class GitWorktree:
         heads = {}
         for name in map(os.fsdecode, recording.nested[:_NESTED_ASKED]):
             heads[name] = await head_of(self._repository, inside=name, timeout_s=self._timeout_s)
-        return _Mark(tree=recording.tree, heads=heads)
+        return _TreeMark(tree=recording.tree, heads=heads)
 
     async def fingerprint(self) -> str:
         """Return a hash of the tree, HEAD, the index, nested HEADs, and size and time of single ignored files."""

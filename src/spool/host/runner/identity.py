@@ -4,7 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from spool.domain.loop import Runner
+from spool.domain.loop.summary import Runner
 
 
 def this_runner() -> Runner:

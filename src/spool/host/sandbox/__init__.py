@@ -1,1 +1,1 @@
-"""The fence around an agent: bubblewrap, or the sandbox runtime where single hosts are allowed."""
+"""The sandbox around an agent: bubblewrap, or the sandbox runtime where single hosts are allowed."""

@@ -12,7 +12,7 @@ from spool.errors import UsageError
 from spool.host.sandbox.system_calls import filter_file
 
 _RESOLVER = Path("/etc/resolv.conf")
-_SCRATCH = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the fence has its own
+_SCRATCH = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the sandbox has its own
 
 
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "acpi", "scsi")
@@ -22,7 +22,7 @@ _TRIAL_S = 20
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The file system as a fenced-in command sees it."""
+    """The file system as a sandboxed command sees it."""
 
     hidden: tuple[Path, ...]
     """Folders that look empty, but for what is shown again below."""
@@ -35,7 +35,7 @@ class View:
 
 
 def words_of(view: View, *, program: str, net: bool, directory: Path) -> list[str]:
-    """Return the words before a fenced-in command."""
+    """Return the words before a sandboxed command."""
     words = [
         *_launched(program),
         "--die-with-parent",

@@ -1,4 +1,4 @@
-"""What is a person's own: folders that a fence hides, and all variables but these."""
+"""Lists a person's folders, which a sandbox hides, and variables that it passes."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ def home_folder() -> Path:
 
 
 def private_folders(*more: Path) -> tuple[Path, ...]:
-    """Return the folders that a fence hides, outer ones first."""
+    """Return the folders that a sandbox hides, outer ones first."""
     own = (home_folder(), user_data(), user_state(), user_cache(), user_config())
     existing = {path.resolve() for path in (*own, *map(Path, _FOLDERS), *more) if path.is_dir()}
     return tuple(sorted(existing, key=lambda path: len(path.parts)))

@@ -1,6 +1,6 @@
-"""The home directory that a fenced-in agent sees: a copy of its own settings, and nothing else of the person's.
+"""The home directory that a sandboxed agent sees: a copy of its own settings, and nothing else of the person's.
 
-A copy, because an agent's settings name commands (hooks, servers) that would run outside the fence when the person
+A copy, because an agent's settings name commands (hooks, servers) that would run outside the sandbox when the person
 starts the same agent. Only the files of its sign-in are the person's own, since tokens are renewed in place. It lasts
 for one run, so that no agent prepares the next one's home.
 """

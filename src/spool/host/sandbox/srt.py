@@ -26,7 +26,7 @@ def find() -> str:
 
 
 def words_of(view: View, *, program: str, hosts: tuple[str, ...], settings: Path) -> list[str]:
-    """Write a settings file for a view, and return the words before a fenced-in command."""
+    """Write a settings file for a view, and return the words before a sandboxed command."""
     write = sorted(map(str, view.write | set(view.swapped.values())))
     rules = {
         "network": {"allowedDomains": list(hosts), "deniedDomains": []},

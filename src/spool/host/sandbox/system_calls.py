@@ -1,4 +1,4 @@
-"""The system calls that a fence refuses, as a seccomp filter: those that reach what no namespace hides.
+"""The system calls that a sandbox refuses, as a seccomp filter: those that reach what no namespace hides.
 
 - Sockets of other families than unix, internet and netlink. A network namespace does not hold `AF_VSOCK`, by which a
   virtual machine speaks with its host.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.events import Event
+from spool.domain.loop.events import Event
 from spool.host.agents.tail import Notifier
 from spool.host.state.files import opened
 from spool.host.state.journal import READ, readable, whole_lines
@@ -22,8 +22,8 @@ _MANY = 1 << 18
 """Bytes to read at once while much is left: about 1,000 events."""
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """An event, and where in the journal it stands."""
+class JournalEntry(msgspec.Struct, frozen=True):
+    """An event, and its place in the journal."""
 
     start: int
     stop: int
@@ -44,7 +44,7 @@ class Feed:
         self.offset = 0
         self.size = 0
 
-    async def next(self) -> tuple[list[Placed], bool]:
+    async def next(self) -> tuple[list[JournalEntry], bool]:
         """Return the next events, and whether the runner is gone and none will follow."""
         if self.offset < self.size and (rows := await asyncio.to_thread(self._read)):  # there is more, whoever lives
             return rows, False
@@ -57,11 +57,11 @@ class Feed:
         await self._wait()
         return [], False
 
-    async def tail(self) -> list[Placed]:
+    async def tail(self) -> list[JournalEntry]:
         """Return the last events of a long journal, to be shown before the rest is read; none of a short one."""
         return await asyncio.to_thread(self._tail)
 
-    async def page(self, start: int, stop: int) -> list[Placed]:
+    async def page(self, start: int, stop: int) -> list[JournalEntry]:
         """Return the events between two offsets of the journal."""
         return await asyncio.to_thread(lambda: list(rows_in(self._part(start, stop), start)))
 
@@ -82,7 +82,7 @@ class Feed:
             self._notifier.close()
             self._notifier = None
 
-    def _read(self) -> list[Placed]:
+    def _read(self) -> list[JournalEntry]:
         """Read to the last complete line."""
         if self._descriptor is None and not self._open():
             return []
@@ -94,7 +94,7 @@ class Feed:
         # Skip lines that this version does not know, without waiting.
         return rows if rows or not finished else self._read()
 
-    def _tail(self) -> list[Placed]:
+    def _tail(self) -> list[JournalEntry]:
         if self._descriptor is None and not self._open():
             return []
         assert self._descriptor is not None  # noqa: S101 - it was opened just now
@@ -110,7 +110,7 @@ class Feed:
         with suppress(OSError):
             if not self._ready():
                 return False
-            self._descriptor = open_file(self._path, os.O_RDONLY | os.O_NONBLOCK)
+            self._descriptor = open_file(self._path, os.O_RDONLY)
             return True
         return False
 
@@ -144,7 +144,7 @@ class Feed:
         return 0
 
     def _log_part(self, iteration: int, stream: str, start: int, stop: int) -> bytes:
-        with suppress(OSError), opened(self._log(iteration, stream), os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+        with suppress(OSError), opened(self._log(iteration, stream), os.O_RDONLY) as descriptor:
             return os.pread(descriptor, stop - start, start)
         return b""
 
@@ -152,10 +152,10 @@ class Feed:
         return self._logs / f"{iteration:04d}.{stream}"
 
 
-def rows_in(data: bytes, start: int) -> Iterator[Placed]:
+def rows_in(data: bytes, start: int) -> Iterator[JournalEntry]:
     """Yield the events of whole lines; `start` is where the first one stands in the journal."""
     for line in data.split(b"\n")[:-1]:
         stop = start + len(line) + 1
         for event in readable(line):
-            yield Placed(start, stop, event)
+            yield JournalEntry(start, stop, event)
         start = stop

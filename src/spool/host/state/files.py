@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spool.errors import StateError
-from spool.nofollow import FILE_MODE, open_file, opened_folder
+from spool.nofollow import FILE_MODE, LARGEST, open_file, opened_folder
 
 _TAIL = 1 << 20
 
@@ -17,7 +17,9 @@ def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     temporary = f".{path.name}.{os.getpid()}.tmp"
     with naming(path), opened_folder(path.parent) as folder:
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            with suppress(FileNotFoundError):  # whatever it is: a pipe would wait for its reader
+                os.unlink(temporary, dir_fd=folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, FILE_MODE, dir_fd=folder)
             try:
                 os.fchmod(descriptor, mode)
@@ -59,27 +61,36 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the complete lines of an append-only file, without an unfinished last one."""
+    """Yield the complete lines of an append-only file as long as it is now, without an unfinished last one."""
     with suppress(FileNotFoundError), _reading(path) as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line[:-1]
+        left = os.fstat(file.fileno()).st_size
+        while left > 0 and (line := file.readline(LARGEST)).endswith(b"\n"):
+            left -= len(line)
+            yield line[:-1]
 
 
 def last_lines(path: Path, count: int) -> list[bytes]:
-    """Return the last complete lines of a file without reading all of it."""
+    """Return the last complete lines of a file without reading all of it; none from a line of more than 64 MiB."""
     try:
         with _reading(path) as file:
-            start, step = file.seek(0, os.SEEK_END), _TAIL
+            size = start = file.seek(0, os.SEEK_END)
+            step = _TAIL
             lines: list[bytes] = []
             # Read further back while lines are missing: a record may list 200 long names.
-            while start and len(lines) <= count:
+            while start and len(lines) <= count and step <= LARGEST:
                 start, step = max(0, start - step), 2 * step
                 file.seek(start)
-                lines = file.read().split(b"\n")[1 if start else 0 : -1]
+                lines = file.read(size - start).split(b"\n")[1 if start else 0 : -1]
     except FileNotFoundError:
         return []
     return lines[-count:]
+
+
+def end_of(path: Path, limit: int) -> bytes:
+    """Return the end of a file, up to a number of bytes; nothing if it cannot be read."""
+    with suppress(OSError), opened(path, os.O_RDONLY) as descriptor:
+        return os.pread(descriptor, limit, max(0, os.fstat(descriptor).st_size - limit))
+    return b""
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -96,7 +107,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _reading(path: Path) -> BinaryIO:
-    return open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: PTH123 - it has no path any more
+    return open(open_file(path, os.O_RDONLY), "rb")  # noqa: PTH123 - it has no path any more
 
 
 @contextmanager

@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import Decoder, decoder_of
-from spool.domain.events import AgentEvent, Event, IterationEnded, StoryEvent
-from spool.domain.stream import Message, Usage, UsageSoFar
-from spool.domain.text import clean, is_stretched
+from spool.domain.agent.stream import Message, Usage, UsageSoFar
+from spool.domain.loop.events import AgentEvent, Event, IterationEnded, StoryEvent
+from spool.domain.text.plain_text import clean, is_stretched
 from spool.host.state.files import naming, sync_folder, write_all
 from spool.host.state.records import encoded
-from spool.nofollow import open_file
+from spool.nofollow import LARGEST, open_file
 
 READ = 1 << 16
 """About 200 events, which take 0.5 ms to read and decode."""
 _LONG_READ = 1 << 18
-"""What is read next when an event is longer than that, such as 256 KiB of an agent's output."""
+"""The next read for a longer event: an agent's output may have 256 KiB."""
 _LONG_TEXT = 1 << 14
 """Bytes of a text that is worth a read of its own behind it, to be passed over without a copy."""
 _TEXTS = (b'"event":{"kind":"message"', b'"event":{"kind":"tool_result"')
@@ -91,7 +91,7 @@ class JournalReader:
     """Reads complete events from an offset on; without `text`, all but the agent's messages and tool results."""
 
     def __init__(self, path: Path, *, offset: int = 0, text: bool = True) -> None:
-        self._descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
+        self._descriptor = open_file(path, os.O_RDONLY)
         self._offset = offset
         self._text = text
         self._in_text = False
@@ -99,7 +99,8 @@ class JournalReader:
 
     def read(self) -> Iterator[Event]:
         """Yield the events written since the last call; skip torn and unknown lines."""
-        while data := self._next():
+        end = os.fstat(self._descriptor).st_size  # an agent may write faster than this reads
+        while self._offset < end and (data := self._next()):
             self._offset += len(data)
             for line in data.split(b"\n"):
                 if self._text or not is_text(line):
@@ -126,7 +127,7 @@ class JournalReader:
 def usage_of(path: Path, iteration: int) -> Usage:
     """Return what the agent of an iteration had reported last, in the last 4 MiB of events."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = open_file(path, os.O_RDONLY)
     except OSError:
         return Usage()
     try:
@@ -154,7 +155,7 @@ def whole_lines(descriptor: int, offset: int, *, most: int = READ) -> bytes:
     data = os.pread(descriptor, most, offset)
     while data and b"\n" not in data:
         more = os.pread(descriptor, max(_LONG_READ, len(data)), offset + len(data))
-        if not more:
+        if not more or len(data) > LARGEST:
             return b""
         data += more
     return data[: data.rfind(b"\n") + 1]

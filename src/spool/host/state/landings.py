@@ -1,15 +1,15 @@
-"""Stores what became of each landing, and the move that is under way, in the user's state directory."""
+"""Stores the result of each landing, and the move that is under way, in the user's state directory."""
 
 from contextlib import suppress
 from pathlib import Path
 
-from spool.domain.landing import Landing, Move
-from spool.domain.loop import SCHEMA
+from spool.domain.account.landing_order import Landing, Move
+from spool.domain.loop.summary import SCHEMA
 from spool.errors import StateError
 from spool.host.state.files import remove_temporaries, replace_file, sync_folder
 from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
-from spool.nofollow import make_folder
+from spool.nofollow import make_folder, read_file
 
 _MOVE = "move.json"
 _RECORD = "change-{}.json"
@@ -24,7 +24,7 @@ class Landings:
     def of(self, change: str) -> Landing | None:
         """Return the last landing of a change; None if there was none, or its record is damaged."""
         with suppress(OSError, ValueError):
-            return restored((self.folder / _RECORD.format(change)).read_bytes(), Landing)
+            return restored(read_file(self.folder / _RECORD.format(change)), Landing)
         return None
 
     def all(self) -> list[Landing]:
@@ -48,7 +48,7 @@ class Landings:
         """Return the move that has begun and not ended."""
         path = self.folder / _MOVE
         try:
-            move = restored(path.read_bytes(), Move)
+            move = restored(read_file(path), Move)
         except FileNotFoundError:
             return None
         except ValueError as error:

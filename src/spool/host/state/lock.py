@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.loop import LoopSummary, Runner
-from spool.domain.spec import LoopSpec
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import LoopSummary, Runner
 from spool.errors import LockedError, StateError
 from spool.host.runner.identity import is_alive, this_runner
 from spool.host.state.places import path_key
@@ -27,6 +27,8 @@ BY_HAND = "verify"
 """The door of a holder that runs gates without a loop."""
 LANDING = "land"
 """The door of a holder that moves the tree to what has landed."""
+UNDOING = "undo"
+"""The door of a holder that brings the tree back to a beginning."""
 _ATTEMPTS, _PAUSE_S = 300, 0.01
 
 
@@ -89,13 +91,16 @@ def _take(descriptor: int) -> None:
                 f"(pid {other.runner.pid}, since {other.since.astimezone():%H:%M:%S})",
                 door=other.door,
                 change=other.change,
+                run_id=other.run_id,
             )
         time.sleep(_PAUSE_S)
     raise LockedError("another loop is already running here")
 
 
 def _what(holder: Holder) -> str:
-    return {BY_HAND: "a check by hand", LANDING: "a landing"}.get(holder.door, f"a loop on '{holder.change}'")
+    return {BY_HAND: "a check by hand", LANDING: "a landing", UNDOING: "an undo"}.get(
+        holder.door, f"a loop on '{holder.change}'"
+    )
 
 
 def _named(descriptor: int) -> Holder | None:

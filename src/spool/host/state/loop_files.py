@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.loop import SCHEMA, LoopSummary
-from spool.domain.loop_file import LoopFile, LoopIteration, iteration_of, loop_file
-from spool.domain.state import IterationRecord, LoopState
+from spool.domain.loop.loop_file import LoopFile, LoopIteration, iteration_of, loop_file
+from spool.domain.loop.state import IterationRecord, LoopState
+from spool.domain.loop.summary import SCHEMA, LoopSummary
 from spool.errors import StateError, UnreadableState, UsageError
 from spool.host.state.files import naming, opened, replace_file, write_all
+from spool.host.state.loop_store import StateFolder
 from spool.host.state.records import encoded
-from spool.host.state.store import StateFolder
-from spool.nofollow import Linked, make_folder, read_file
+from spool.nofollow import Unreadable, make_folder, read_file
 
 FOLDER = ".claude"
 STATE = f"{FOLDER}/loop-state.json"
@@ -49,7 +49,7 @@ def own_excludes(common_dir: Path) -> list[str]:
 
 
 def show_own_files(common_dir: Path) -> None:
-    """Take the lines out of `info/exclude` that hide the loop files; all others stay as they are."""
+    """Remove the lines from `info/exclude` that hide the loop files; all others stay as they are."""
     path = common_dir / "info" / "exclude"
     if not own_excludes(common_dir):
         return
@@ -71,7 +71,7 @@ def read_loop_file(root: Path) -> LoopFile | None:
         data = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except Linked as error:
+    except Unreadable as error:
         raise StateError(str(error.strerror)) from None
     try:
         found = decoded(data, LoopFile)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.pacing import LONGEST_WAIT_S, RateLimit
+from spool.domain.loop.pacing import LONGEST_WAIT_S, RateLimit
 from spool.errors import SpoolError
 from spool.host.state.files import replace_file
 from spool.host.state.places import user_state

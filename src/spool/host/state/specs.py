@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from spool.domain.loop import SCHEMA
-from spool.domain.spec import LoopSpec
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import SCHEMA
 from spool.errors import StateError
 from spool.host.state.files import replace_file
 from spool.host.state.places import path_key, user_state
 from spool.host.state.records import exactly, restored
-from spool.nofollow import make_folder
+from spool.nofollow import make_folder, read_file
 
 
 def keep_spec(spec: LoopSpec) -> None:
@@ -22,7 +22,7 @@ def kept_spec(state: str) -> LoopSpec | None:
     """Return the spec of a loop's last run; None if there was none."""
     path = spec_path(state)
     try:
-        spec = restored(path.read_bytes(), LoopSpec)
+        spec = restored(read_file(path), LoopSpec)
     except FileNotFoundError:
         return None
     except ValueError as error:  # msgspec's errors are such

@@ -7,7 +7,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from spool.app.client import Client
+from spool.app.loops.client import Client
 from spool.errors import SpoolError
 from spool.tui.screens.help import SUSPEND, HelpScreen
 from spool.tui.widgets.key_line import KeyLine
@@ -55,7 +55,7 @@ class KeyedScreen(Screen[_Answer]):
         await self.run_action(event.action)
 
     def action_leave(self) -> None:
-        """Quit; the loop screen stops its loop instead."""
+        """Quit; the loop screen stops a loop that it started instead."""
         self.app.exit()
 
 

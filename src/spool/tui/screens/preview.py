@@ -1,5 +1,6 @@
 """The preview screen: shows a change before its loop starts, including the prompt."""
 
+from contextlib import suppress
 from typing import ClassVar
 
 from textual import on, work
@@ -7,24 +8,27 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Checkbox, Input, TabPane
 
-from spool.app.client import Client
-from spool.domain.settings import Settings
-from spool.domain.text import one_line
+from spool.app.loops.client import Client
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError
 from spool.tui.blocks import Block, Tone, line, markdown, plain
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.resume import ResumeScreen
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
-from spool.tui.widgets.line import Line
+from spool.tui.widgets.line import PlainLine
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.picker import Picker
 from spool.tui.widgets.settings_form import SettingsForm
 from spool.tui.widgets.tabbed import Tabbed
 from spool.views.hints import next_step
 
+_REFRESH_S = 1.0
+_WATCH = Binding("R", "start", "Watch", key_display="R")
 _TEXTS = {"proposal": "Proposal", "tasks": "Tasks", "scenarios": "Scenarios", "prompt": "Prompt"}
 
 
@@ -32,7 +36,7 @@ class PreviewScreen(SpoolScreen):
     """Shows the texts of a change, the next prompt, and the settings."""
 
     KEYS = (
-        ("R", "start the loop"),
+        ("R", "start the loop, or watch it if it is running"),
         ("Tab, Shift-Tab", "switch tabs"),
         ("Up, Down", "scroll; in the settings, move between fields"),
         ("Esc", "back"),
@@ -51,11 +55,12 @@ class PreviewScreen(SpoolScreen):
         super().__init__(client)
         self._change = change
         self._settings: Settings | None = client.settings
+        self._notice = ""
 
     def compose(self) -> ComposeResult:
         """Create the tabs."""
-        yield Line(f"Spool · {one_line(self._change)}", classes="title", id="name")
-        yield Line(id="notice")
+        yield PlainLine(f"Spool · {one_line(self._change)}", classes="title", id="name")
+        yield PlainLine(id="notice")
         with Tabbed(initial="proposal"):
             for name, label in _TEXTS.items():
                 with TabPane(label, id=name):
@@ -68,7 +73,33 @@ class PreviewScreen(SpoolScreen):
         """Read the change."""
         self.query_one("#notice").display = False
         self.query_one("#proposal-text").focus()
+        self._looking = self.set_interval(_REFRESH_S, self._look)
         self._read()
+
+    def on_screen_resume(self) -> None:
+        """Look again whether the loop is running."""
+        self._looking.resume()
+
+    def on_screen_suspend(self) -> None:
+        """Stop looking: each message to a screen redraws all of the one above it, which took 20 ms."""
+        self._looking.pause()
+
+    @work(group="look")
+    @one_at_a_time
+    async def _look(self) -> None:
+        with suppress(SpoolError, OSError):
+            self._show_running(await self.client.running(self._change))
+
+    def _show_running(self, loop: LoopSummary | None) -> None:
+        """Show that the loop is running, and offer to watch it; else an earlier run's rest."""
+        if not self.is_there:
+            return
+        notice = self.query_one("#notice", PlainLine)
+        said = f"running; R watches it (iteration {loop.iteration}, in {loop.worktree})" if loop else self._notice
+        notice.display = bool(said)
+        notice.say(one_line(said, 300), layout=True)
+        first, *others = self.BINDINGS
+        self.query_one(KeyLine).offer([_WATCH if loop else first, *others, *KeyedScreen.BINDINGS])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
@@ -79,10 +110,9 @@ class PreviewScreen(SpoolScreen):
             return
         if not self.is_there:
             return
-        self.query_one("#name", Line).say(one_line(f"Spool · {found.change} · {found.title}"))
-        notice = self.query_one("#notice", Line)
-        notice.display = bool(found.notice)
-        notice.say(one_line(found.notice, 300), layout=True)
+        self.query_one("#name", PlainLine).say(one_line(f"Spool · {found.change} · {found.title}"))
+        self._notice = found.notice
+        self._show_running(found.running)
         scenarios = [block for text in found.scenarios for block in markdown(text)]
         self._text("proposal", markdown(found.proposal) or [line("this change has no proposal.md", Tone.DIM)])
         self._text("tasks", markdown(found.tasks) or [line("this change has no tasks.md", Tone.DIM)])
@@ -145,12 +175,15 @@ class PreviewScreen(SpoolScreen):
     @work(group="start")
     @one_at_a_time
     async def action_start(self) -> None:
-        """Start the loop and watch it."""
-        if self._settings is None:
-            self.notify("The settings are invalid.", severity="error")
-            return
+        """Start the loop, unless it is running, and watch it."""
         answer = ""
         try:
+            if (running := await self.client.running(self._change)) is not None:
+                self.app.push_screen(LoopScreen(self.client, running))
+                return
+            if self._settings is None:
+                self.notify("The settings are invalid.", severity="error")
+                return
             if (edited := await self.client.edits(self._change, self._settings)) is not None:
                 chosen = await self.app.push_screen_wait(ResumeScreen(edited))
                 if chosen is None:

@@ -7,23 +7,23 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from spool.app.reporting import Reported
-from spool.domain.account.stories import Standing
-from spool.domain.text import one_line
+from spool.app.reporting.loop_reports import Reported
+from spool.domain.account.story_history import StoryStanding
+from spool.domain.text.plain_text import one_line
 from spool.tui import reports
 from spool.tui.blocks import NO_FOLD
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
-from spool.tui.widgets.line import Line
+from spool.tui.widgets.line import PlainLine
 from spool.tui.widgets.paged import PagedView
 
 _REFRESH_S = 1.0
 _WIDEST = 120
 _MARGIN = 3
 """The columns of the view that text does not use."""
-_DONE = (Standing.PROVED, Standing.UNBROKEN, Standing.WORD, Standing.EARLIER)
+_DONE = (StoryStanding.PROVED, StoryStanding.UNBROKEN, StoryStanding.WORD, StoryStanding.EARLIER)
 
 
 class ResultScreen(KeyedScreen[str | None]):
@@ -53,7 +53,7 @@ class ResultScreen(KeyedScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """Create the text."""
-        yield Line(f"Spool · {one_line(self._change)} · result", classes="title")
+        yield PlainLine(f"Spool · {one_line(self._change)} · result", classes="title")
         yield PagedView(id="result-text")
         yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
 

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from spool.app.client import Edited
+from spool.app.loops.client import Edited
 from spool.tui.screens.help import SUSPEND
 
 

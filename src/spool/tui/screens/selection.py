@@ -7,16 +7,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from spool.app.client import ChangeRow, Client
-from spool.domain.text import one_line
+from spool.app.loops.client import ChangeRow, Client
+from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
-from spool.tui.screens.loop import LoopScreen
+from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.change_list import ChangeList, heading
 from spool.tui.widgets.key_line import KeyLine
-from spool.tui.widgets.line import Line
+from spool.tui.widgets.line import PlainLine
 
 _REFRESH_S = 1.0
 _FILTER_KEYS = (
@@ -34,6 +34,7 @@ class SelectionScreen(SpoolScreen):
         ("Enter", "open a change, or attach to its running loop"),
         ("l", "show the last run of a change"),
         ("/", "filter; Esc shows all"),
+        ("Esc", "remove the card of a loop that was stopped"),
         ("q", "quit; running loops continue"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,11 +52,12 @@ class SelectionScreen(SpoolScreen):
 
     def compose(self) -> ComposeResult:
         """Create the list."""
-        yield Line("Spool · changes", classes="title")
-        yield Line(id="columns")
+        yield PlainLine("Spool · changes", classes="title")
+        yield PlainLine(id="columns")
         yield ChangeList(self._change, id="changes")
-        yield Line(_EMPTY, id="empty")
-        yield Line(id="detail")
+        yield PlainLine(_EMPTY, id="empty")
+        yield PlainLine(id="detail")
+        yield PlainLine(id="card")
         yield Input(placeholder="filter by id or title", id="filter")
         yield KeyLine([*self.BINDINGS, *KeyedScreen.BINDINGS])
         yield KeyLine(_FILTER_KEYS, id="filter-keys")
@@ -63,7 +65,8 @@ class SelectionScreen(SpoolScreen):
     def on_mount(self) -> None:
         """Read the changes now and every second."""
         self._show_filter(shown=False)
-        self.query_one("#empty").display = False
+        for name in ("#empty", "#card"):
+            self.query_one(name).display = False
         self.query_one(ChangeList).focus()
         self._refreshing = self.set_interval(_REFRESH_S, self._read)
 
@@ -78,7 +81,7 @@ class SelectionScreen(SpoolScreen):
 
     def on_resize(self) -> None:
         """Fit the heading to the columns."""
-        self.query_one("#columns", Line).say(heading(self.query_one(ChangeList).scrollable_content_region.width))
+        self.query_one("#columns", PlainLine).say(heading(self.query_one(ChangeList).scrollable_content_region.width))
 
     @work(group="read")
     @one_at_a_time
@@ -98,8 +101,8 @@ class SelectionScreen(SpoolScreen):
         changes.show(shown)
         changes.display = bool(shown)
         if shown:
-            self.query_one("#columns", Line).say(heading(changes.scrollable_content_region.width))
-        empty = self.query_one("#empty", Line)
+            self.query_one("#columns", PlainLine).say(heading(changes.scrollable_content_region.width))
+        empty = self.query_one("#empty", PlainLine)
         empty.display = not shown
         empty.say(_EMPTY if not self._rows else "No change matches the filter. Esc shows all.", layout=True)
         self._show_detail(changes.row)
@@ -111,7 +114,7 @@ class SelectionScreen(SpoolScreen):
             where = f"running in {row.elsewhere}" if row.elsewhere else "running"
             now = f"{where}; Enter attaches" if row.running else row.loop.reason if row.loop else ""
             detail = " · ".join(part for part in (row.title, now) if part)
-        self.query_one("#detail", Line).say(one_line(detail, 400))
+        self.query_one("#detail", PlainLine).say(one_line(detail, 400))
 
     @on(ChangeList.OptionHighlighted)
     def _highlighted(self) -> None:
@@ -123,6 +126,14 @@ class SelectionScreen(SpoolScreen):
             self.app.push_screen(LoopScreen(self.client, event.row.loop))
         else:
             self.app.push_screen(PreviewScreen(self.client, event.row.id))
+
+    def show_card(self, text: str) -> None:
+        """Show what became of a loop that was stopped; an empty text removes the card."""
+        if not self.is_there:  # the screen closes as the loop ends
+            return
+        card = self.query_one("#card", PlainLine)
+        card.display = bool(text)
+        card.say(text, layout=True)
 
     def action_choose(self) -> None:
         """Open the change under the cursor, wherever the focus is."""
@@ -146,7 +157,8 @@ class SelectionScreen(SpoolScreen):
             self.query_one(name).display = shown
 
     def action_clear_filter(self) -> None:
-        """Clear the filter and show all changes."""
+        """Clear the filter and show all changes, without the card."""
+        self.show_card("")
         self.query_one("#filter", Input).value = ""
         self._show_filter(shown=False)
         self.query_one(ChangeList).focus()

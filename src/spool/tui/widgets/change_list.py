@@ -10,9 +10,9 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from spool.app.client import ChangeRow
-from spool.tui.looks import STATUS_STYLES, ago, bar, fitted
-from spool.views.look import Role
+from spool.app.loops.client import ChangeRow
+from spool.tui.looks import ago, bar, fitted
+from spool.views.look import Role, loop_sign
 
 _BAR = 10
 _WIDE = 72
@@ -92,7 +92,7 @@ def line(row: ChangeRow, width: int, now: datetime) -> Text:
     text.append_text(bar(row.done / row.total if row.total else 0.0, _BAR))
     text.append(" " + fitted(f"{row.done}/{row.total}" if row.total else "none", 7))
     status = str(row.loop.status) if row.loop else "complete" if row.total and row.done == row.total else "new"
-    text.append(fitted(status, 9), STATUS_STYLES.get(status, "dim"))
+    text.append(fitted(status, 9), loop_sign(row.loop).role.style if row.loop else "dim")
     if activity:
         text.append(fitted(ago(row.active_at, now), activity), "dim")
     return text

@@ -2,10 +2,10 @@
 
 from textual.widgets import Static
 
-from spool.domain.text import clean
+from spool.domain.text.plain_text import clean
 
 
-class Line(Static):
+class PlainLine(Static):
     """Shows text verbatim, without markup and control sequences."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from spool.domain.loop import LoopSummary
-from spool.domain.text import one_line
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import one_line
 from spool.tui.widgets.tiles import Tile, TileRow
-from spool.views.look import STATUSES
+from spool.views.look import loop_sign
 
 
 class LoopRow(TileRow):
@@ -15,4 +15,4 @@ class LoopRow(TileRow):
         """Show these loops; a single one needs no row."""
         self.display = len(loops) > 1
         names = [(one, one_line(one.change, 40)) for one in loops]
-        self.show([Tile(one.run_id, name, name, STATUSES[one.status]) for one, name in names], watched)
+        self.show([Tile(one.run_id, name, name, loop_sign(one)) for one, name in names], watched)

@@ -7,11 +7,11 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widgets import Static
 
-from spool.app.client import Surroundings
-from spool.domain.loop import LoopSummary
-from spool.domain.progress import LoopProgress
-from spool.domain.text import one_line
-from spool.tui.looks import BUSY, STATUS_STYLES, bar, budget_left, fitted, state_of
+from spool.app.loops.client import LoopContext
+from spool.domain.account.progress import LoopProgress
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import one_line
+from spool.tui.looks import bar, budget_left, fitted, state_of, state_style
 from spool.views import words
 from spool.views.look import Role
 
@@ -27,7 +27,7 @@ class LoopTitle(Static):
         super().__init__(classes="title", markup=False)
         self._loop = loop
 
-    def show(self, progress: LoopProgress, around: Surroundings, *, over: bool, replayed: float) -> None:
+    def show(self, progress: LoopProgress, around: LoopContext, *, over: bool, replayed: float) -> None:
         """Show a loop's current state."""
         now, room = datetime.now(UTC), self.size.width
         right = self._right(progress, now, over=over, replayed=replayed)
@@ -40,8 +40,7 @@ class LoopTitle(Static):
     def _right(self, progress: LoopProgress, now: datetime, *, over: bool, replayed: float) -> Text:
         """Return the state, the bar and the estimate."""
         state = state_of(progress, over=over)
-        style = BUSY[state].style if state in BUSY else STATUS_STYLES[state]
-        text = Text.assemble((state, style))
+        text = Text.assemble((state, state_style(progress, state)))
         roomy = self.size.width >= _ROOMY
         if self._loop.door == "run":
             done, total = progress.completed, max(len(progress.shown), 1)

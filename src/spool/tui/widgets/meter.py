@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Sparkline, Static
 
-from spool.domain.progress import LoopProgress
+from spool.domain.account.progress import LoopProgress
 from spool.tui.looks import figures
 
 _ITERATIONS = 12

@@ -18,7 +18,7 @@ from spool.tui.blocks import NO_FOLD
 from spool.tui.pages import BlockPages, Pages
 from spool.tui.paint import NARROWEST, Painter
 from spool.tui.theme import selected_style
-from spool.tui.window import Folds, Page, Window
+from spool.tui.window import Folds, Page, PageWindow
 
 _SLICE_S = 0.006
 """Maximum seconds of painting before key presses are handled, which must take less than 50 ms."""
@@ -68,7 +68,7 @@ class PagedView(ScrollView, can_focus=True, inherit_bindings=False):
         self._follow = follow
         self.following = follow
         self._folds = Folds(shut=folded)
-        self._window = Window()
+        self._window = PageWindow()
         self._painter: Painter | None = None
         self._jump: int | None = None
         self._restart = True

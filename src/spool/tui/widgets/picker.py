@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 
 
 class Picker(Widget, can_focus=True):
@@ -36,11 +36,11 @@ class Picker(Widget, can_focus=True):
         return Text.assemble(("‹ ", "dim"), one_line(self.value, 40), (f" ›  {at}", "dim"), no_wrap=True)  # noqa: RUF001
 
     def action_turn(self, by: int) -> None:
-        """Take the next or previous choice."""
+        """Pick the next or previous choice."""
         self.value = self._choices[(self._choices.index(self.value) + by) % len(self._choices)]
         self.refresh()
         self.post_message(self.Changed())
 
     def on_click(self) -> None:
-        """Take the next choice."""
+        """Pick the next choice."""
         self.action_turn(1)

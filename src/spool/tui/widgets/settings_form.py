@@ -11,9 +11,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Label
 
-from spool.domain.settings import Settings
-from spool.domain.text import one_line
-from spool.tui.widgets.line import Line
+from spool.domain.loop.settings import Settings
+from spool.domain.text.plain_text import one_line
+from spool.tui.widgets.line import PlainLine
 from spool.tui.widgets.picker import Picker
 
 _TEXTS = {
@@ -81,12 +81,12 @@ class SettingsForm(VerticalScroll):
         for name, label in _CHOICES.items():
             chosen = self._settings.on_resume == "keep" if name == "keep" else bool(getattr(self._settings, name))
             yield _Choice(label, chosen, id=name, compact=True)
-        yield Line(_HINT, id="settings-hint", classes="hint")
-        yield Line(id="problem")
+        yield PlainLine(_HINT, id="settings-hint", classes="hint")
+        yield PlainLine(id="problem")
 
     def complain(self, problem: str) -> None:
         """Show an error in the typed values."""
-        self.query_one("#problem", Line).say(problem, layout=True)
+        self.query_one("#problem", PlainLine).say(problem, layout=True)
 
     def enter(self) -> None:
         """Focus the first field."""

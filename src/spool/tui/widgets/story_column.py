@@ -10,18 +10,18 @@ from textual import events
 from textual.message import Message
 from textual.widget import Widget
 
-from spool.domain.account.stories import GateView
-from spool.domain.progress import WHOLE, Mark, StoryView
-from spool.domain.story import Story, StoryList, StoryTask
-from spool.domain.text import one_line
+from spool.domain.account.progress import WHOLE, StoryMark, StoryView
+from spool.domain.account.story_history import GateView
+from spool.domain.change.story import Story, StoryList, StoryTask
+from spool.domain.text.plain_text import one_line
 from spool.tui.looks import fitted
 from spool.tui.theme import selected_style
 from spool.tui.widgets.tiles import Tile, painted
 from spool.views import words
-from spool.views.look import DONE, FAILED, MARKS, OPEN, RUNNING, UNSURE, WAITING, Role, Sign
+from spool.views.look import DONE, FAILED, MARKS, OPEN, RUNNING, STANDINGS, UNSURE, WAITING, Role, Sign
 
 
-class Part(msgspec.Struct, frozen=True):
+class StoryPart(msgspec.Struct, frozen=True):
     """A task or a gate: its sign, its words, and a figure at the end of the line."""
 
     sign: Sign
@@ -41,11 +41,11 @@ class StoryColumn(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._shown: tuple[tuple[Tile, tuple[Part, ...]], ...] = ()
+        self._shown: tuple[tuple[Tile, tuple[StoryPart, ...]], ...] = ()
         self._selected = ""
         self._owners: list[str] = []
 
-    def show(self, stories: Sequence[tuple[Tile, tuple[Part, ...]]], selected: str) -> None:
+    def show(self, stories: Sequence[tuple[Tile, tuple[StoryPart, ...]]], selected: str) -> None:
         """Show these stories with their parts."""
         if (tuple(stories), selected) != (self._shown, self._selected):
             self._shown, self._selected = tuple(stories), selected
@@ -83,17 +83,19 @@ def tile_of(story: StoryView, *, running: bool = False) -> Tile:
     """Return a story as a tile; what is done says what that rests on."""
     tries = f" ×{story.tries}" if story.tries > 1 else ""  # noqa: RUF001 - the sign that people read as "times"
     name = one_line(f"{story.id} {story.title}".strip(), 60) + tries
-    sign = MARKS[Mark.RUNNING if running else story.mark]
-    rests_on = str(story.standing) if story.mark is Mark.DONE else ""
+    sign = MARKS[StoryMark.RUNNING if running else story.mark]
+    rests_on = str(story.standing) if story.mark is StoryMark.DONE else ""
+    if rests_on and not running:  # done, in the colour of what that rests on
+        sign = sign._replace(role=STANDINGS[story.standing].role)
     return Tile(story.id, name, one_line(story.id or story.title, 12), sign, rests_on)
 
 
-def parts_of(story: StoryView, stories: StoryList, gates: Sequence[str]) -> tuple[Part, ...]:
+def parts_of(story: StoryView, stories: StoryList, gates: Sequence[str]) -> tuple[StoryPart, ...]:
     """Return the tasks of a story, and its gates once it has begun."""
     found = [_task(task) for one in _shown(story, stories) for task in one.tasks]
     if story.attempts or story.gates:
         names = dict.fromkeys((*gates, *story.gates))
-        found += [Part(Sign("─", Role.DIM), "", "gates")] if names else []
+        found += [StoryPart(Sign("─", Role.DIM), "", "gates")] if names else []
         found += [_gate(name, story.gates.get(name, GateView())) for name in names]
     return tuple(found)
 
@@ -109,22 +111,22 @@ def _shown(story: StoryView, stories: StoryList) -> list[Story]:
     return [one for one in stories.stories if story.id in (one.id, WHOLE)]
 
 
-def _task(task: StoryTask) -> Part:
+def _task(task: StoryTask) -> StoryPart:
     sign = Sign(DONE, Role.GOOD) if task.done else Sign(OPEN if task.open else task.mark, Role.DIM)
-    return Part(sign, f"{task.id} {task.text}".strip())
+    return StoryPart(sign, f"{task.id} {task.text}".strip())
 
 
-def _gate(name: str, gate: GateView) -> Part:
+def _gate(name: str, gate: GateView) -> StoryPart:
     """Return a gate: still to run, running for how long of the last time's, or what it said."""
     usual = words.duration(gate.expected_s) if gate.expected_s else ""
     if gate.since is not None:
         passed = words.duration(max(0.0, (datetime.now(UTC) - gate.since).total_seconds()))
         figure = f"{passed} of {usual}" if usual else passed
-        return Part(Sign(RUNNING, Role.ODD), words.gate(name, gate.purpose), figure, gate=True)
+        return StoryPart(Sign(RUNNING, Role.ODD), words.gate(name, gate.purpose), figure, gate=True)
     if gate.green is None:
-        return Part(Sign(WAITING, Role.DIM), name, gate=True)
+        return StoryPart(Sign(WAITING, Role.DIM), name, gate=True)
     red = Sign(FAILED, Role.BAD) if gate.weighed else Sign(UNSURE, Role.WARN)
-    return Part(Sign(DONE, Role.GOOD) if gate.green else red, name, usual, gate=True)
+    return StoryPart(Sign(DONE, Role.GOOD) if gate.green else red, name, usual, gate=True)
 
 
 def _head(tile: Tile, width: int, style: str) -> Text:
@@ -136,7 +138,7 @@ def _head(tile: Tile, width: int, style: str) -> Text:
     return text
 
 
-def _line(part: Part, width: int) -> Text:
+def _line(part: StoryPart, width: int) -> Text:
     figure = f"{part.figure} " if part.figure else ""
     text = fitted(part.words, max(1, width - 6 - len(figure))) + " " if part.words else ""
     style = Role.DIM.style if part.sign.sign == DONE else ""

@@ -7,16 +7,16 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import TabPane
 
-from spool.app.client import Client, Diff
-from spool.domain.progress import StoryView
-from spool.domain.text import one_line
+from spool.app.loops.client import Client, Diff
+from spool.domain.account.progress import StoryView
+from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
 from spool.tui.blocks import Block, Tone, line
 from spool.tui.pages import BlockPages, LogPages, StoryPages, pages_in
 from spool.tui.turns import one_at_a_time
-from spool.tui.watch import Watch
-from spool.tui.widgets.line import Line
+from spool.tui.watched_loop import WatchedLoop
+from spool.tui.widgets.line import PlainLine
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.tabbed import Tabbed
 
@@ -31,7 +31,7 @@ class StoryTabs(Horizontal):
     StoryTabs { width: 1fr; height: 1fr; }
     """
 
-    def __init__(self, client: Client, watch: Watch) -> None:
+    def __init__(self, client: Client, watch: WatchedLoop) -> None:
         super().__init__()
         self._client = client
         self._watch = watch
@@ -53,7 +53,7 @@ class StoryTabs(Horizontal):
             with TabPane("Log", id="log"):
                 yield PagedView(id="log-text", follow=True)
         with Vertical(id="beside"):
-            yield Line("Changes", id="beside-head")
+            yield PlainLine("Changes", id="beside-head")
             yield PagedView(id="beside-text")
 
     @property
@@ -73,7 +73,7 @@ class StoryTabs(Horizontal):
         self._compared_at = 0.0
 
     def step(self, by: int) -> None:
-        """Go to another tab; changes beside them are one of the stops."""
+        """Show another tab; changes beside them are one of the stops."""
         tabs, beside = self.query_one(Tabbed), self.query_one("#beside-text", PagedView)
         order = tabs.names
         here = "changes" if self._beside and beside.has_focus else tabs.active

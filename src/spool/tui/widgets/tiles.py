@@ -1,4 +1,4 @@
-"""A row of tiles, one of which is selected: the stories where there is no room for a column, or several loops."""
+"""A row of tiles with one selected: the stories on a narrow screen, or several loops."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class Tile(msgspec.Struct, frozen=True):
 
     id: str
     words: str
-    """What is shown of the selected one."""
+    """The text if it is selected."""
     short: str
-    """What is shown of the others."""
+    """The text otherwise."""
     sign: Sign
     note: str = ""
-    """What is said of it where there is room, at the end of its line."""
+    """A note at the end of its line, where there is room."""
 
 
 class TileRow(Widget):

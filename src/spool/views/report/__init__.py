@@ -1,1 +1,1 @@
-"""The report of a night, on a terminal, as Markdown and as one HTML file. All three show the same words."""
+"""The report, on a terminal, as Markdown and as one HTML file. All three show the same words."""

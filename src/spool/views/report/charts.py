@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from html import escape
 
-from spool.domain.account.stories import Attempt, is_trouble
+from spool.domain.account.history import LoopHistory
+from spool.domain.account.story_history import IterationFigures, is_trouble
 from spool.domain.account.timeline import Activity, BoxPoint, Stretch
-from spool.domain.account.values import Account
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 from spool.views import words
 
 _LANE, _GAP = 22, 6
@@ -21,7 +21,7 @@ _SHORTEST = 0.15
 """Percent of the width that the shortest stretch takes."""
 
 
-def timeline(account: Account) -> str:
+def timeline(account: LoopHistory) -> str:
     """Draw the night: a lane for the agent, one for the gates and one for the waits."""
     if not account.stretches:
         return ""
@@ -68,10 +68,10 @@ def _merged(lane: Sequence[Stretch], whole: timedelta) -> Iterable[Stretch]:
         yield held
 
 
-def per_iteration(account: Account) -> str:
+def per_iteration(account: LoopHistory) -> str:
     """Draw duration, tokens and cost of each iteration, as three small charts."""
     ended = [one for one in account.attempts if one.outcome]
-    charts: tuple[tuple[str, Callable[[Attempt], float], Callable[[float], str]], ...] = (
+    charts: tuple[tuple[str, Callable[[IterationFigures], float], Callable[[float], str]], ...] = (
         ("Duration", lambda one: one.seconds, words.duration),
         ("Tokens", lambda one: float(one.usage.tokens or 0), lambda value: words.tokens(round(value))),
         ("Cost", lambda one: one.usage.cost_usd or 0.0, lambda value: f"${value:.2f}"),
@@ -85,13 +85,13 @@ def per_iteration(account: Account) -> str:
     return "".join(drawn)
 
 
-def _grouped(attempts: list[Attempt]) -> list[list[Attempt]]:
+def _grouped(attempts: list[IterationFigures]) -> list[list[IterationFigures]]:
     """Return at most `_BARS` groups of neighbouring iterations."""
     size = max(1, -(-len(attempts) // _BARS))
     return [attempts[at : at + size] for at in range(0, len(attempts), size)]
 
 
-def _bars(name: str, groups: list[list[Attempt]], values: list[float], worded: Callable[[float], str]) -> str:
+def _bars(name: str, groups: list[list[IterationFigures]], values: list[float], worded: Callable[[float], str]) -> str:
     most, step = max(values), 100 / len(groups)
     shapes = [f'<line class="axis" x1="0" x2="100%" y1="{_PLOT}" y2="{_PLOT}"/>']
     for place, (group, value) in enumerate(zip(groups, values, strict=True)):
@@ -113,7 +113,7 @@ def _bars(name: str, groups: list[list[Attempt]], values: list[float], worded: C
     return f"<figcaption>{_text(label)}</figcaption>{_svg(label, _PLOT + 18, shapes)}"
 
 
-def boxes(account: Account) -> str:
+def boxes(account: LoopHistory) -> str:
     """Draw how many boxes were ticked over time."""
     if len(account.boxes) < 2:
         return ""

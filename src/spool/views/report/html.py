@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from spool.app.diffs import Diff
-from spool.app.reporting import Report, Reported
-from spool.domain.text import one_line
+from spool.app.reporting.diffs import Diff
+from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.domain.text.plain_text import one_line
 from spool.views import words
-from spool.views.report import parts
-from spool.views.report import words as report_words
+from spool.views.report import parts, report_words
 from spool.views.report.parts import text
 from spool.views.report.style import STYLE
 
@@ -15,7 +14,7 @@ Diffs = Callable[[Reported], dict[str, Diff]]
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html(report: Report, diffs: Diffs) -> Iterator[str]:
+def html(report: LoopReports, diffs: Diffs) -> Iterator[str]:
     """Yield a report as an HTML document, in parts; diffs are read loop by loop."""
     names = ", ".join(one_line(reported.loop.change, 60) for reported in report.loops)
     yield (

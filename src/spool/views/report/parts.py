@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from spool.app.diffs import Diff, FileChange
-from spool.app.reporting import Reported
-from spool.domain.account.values import Account
-from spool.domain.text import clean, counted, one_line
-from spool.views.look import STATUSES, Role
-from spool.views.report import charts
-from spool.views.report import words as report_words
+from spool.app.reporting.diffs import Diff, FileChange
+from spool.app.reporting.loop_reports import Reported
+from spool.domain.account.history import LoopHistory
+from spool.domain.text.plain_text import clean, counted, one_line
+from spool.views.look import Role, status_sign
+from spool.views.report import charts, report_words
 
 _FILE_LINES = 2_000
 _STORY_LINES = 10_000
@@ -19,14 +18,14 @@ Link = Callable[[str], str]
 """Returns the address that a name leads to."""
 
 
-def verdict(account: Account) -> str:
+def verdict(account: LoopHistory) -> str:
     """Return the lines that say how a loop ended, or that it runs, and when."""
-    status = STATUSES[account.status]
+    status = status_sign(account.status, account.proof)
     said = f'<p class="verdict {role_name(status.role)}">{status.sign} {text(report_words.verdict(account))}</p>'
     return f"{said}<p>{text(report_words.when(account))}</p>"
 
 
-def night(account: Account) -> str:
+def night(account: LoopHistory) -> str:
     """Return the section with the timeline; nothing before the first agent."""
     drawn = charts.timeline(account)
     trouble = any(one.good is False for one in account.stretches)
@@ -34,7 +33,7 @@ def night(account: Account) -> str:
     return f"<section><h2>The night</h2>{drawn}{key}</section>" if drawn else ""
 
 
-def story_table(account: Account, link: Link | None = None) -> str:
+def story_table(account: LoopHistory, link: Link | None = None) -> str:
     """Return the stories as a table with their notes; `link` gives the address of a story."""
     rows = report_words.story_rows(account)
     cells = [(row.sign, row.name, row.standing, *row[4:9]) for row in rows]
@@ -53,7 +52,7 @@ def pairs(found: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(f'<dt>{text(name)}</dt><dd>{text(value)}</dd>' for name, value in found)}</dl>"
 
 
-def over_time(account: Account) -> str:
+def over_time(account: LoopHistory) -> str:
     """Return the charts per iteration and of the boxes."""
     return f'<div class="charts">{charts.per_iteration(account)}{charts.boxes(account)}</div>'
 

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spool.app.reporting import Report, Reported
-from spool.domain.text import one_line
-from spool.views.look import STATUSES, Role
-from spool.views.report import words as report_words
-from spool.views.report.words import StoryRow
+from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.domain.text.plain_text import one_line
+from spool.views.look import Role, status_sign
+from spool.views.report import report_words
+from spool.views.report.report_words import StoryRow
 from spool.views.say import say
 
 _NARROWEST, _WIDEST = 60, 120
@@ -20,7 +20,7 @@ _DROPPED = ("gates", "tokens", "tries")
 """The columns to leave out on a narrow terminal, the first one first."""
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """A line, its colour, the word that has it (without a word the whole line), and the story whose row it is."""
 
     text: str
@@ -29,49 +29,49 @@ class Line(NamedTuple):
     story: str | None = None
 
 
-def show_report(report: Report) -> None:
+def show_report(report: LoopReports) -> None:
     """Print a report."""
     width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else _WIDEST
     for line in page(report, width):
         say(line.text, colour=line.role.colour, word=line.word)
 
 
-def page(report: Report, width: int) -> Iterator[Line]:
+def page(report: LoopReports, width: int) -> Iterator[ReportLine]:
     """Yield the lines of a report, each at most `width` columns, but for commands, which are never cut."""
     if not report.loops:
-        yield Line(f"No loop of this repository was active {report_words.period(report)}.")
-        yield Line("Name a change or a run, or look further back with --since; spool ps --all lists them.")
+        yield ReportLine(f"No loop of this repository was active {report_words.period(report)}.")
+        yield ReportLine("Name a change or a run, or look further back with --since; spool ps --all lists them.")
     for number, reported in enumerate(report.loops):
         if number:
-            yield Line("")
+            yield ReportLine("")
         yield from _loop(report, reported, width)
 
 
-def _loop(report: Report, reported: Reported, width: int) -> Iterator[Line]:
+def _loop(report: LoopReports, reported: Reported, width: int) -> Iterator[ReportLine]:
     account = reported.account
-    status = STATUSES[account.status]
-    yield Line(one_line(report_words.title(reported), width))
+    status = status_sign(account.status, account.proof)
+    yield ReportLine(one_line(report_words.title(reported), width))
     if reported.gone:
-        yield Line("Its journal is gone, with its worktree or by --fresh; nothing more is known.", Role.WARN)
+        yield ReportLine("Its journal is gone, with its worktree or by --fresh; nothing more is known.", Role.WARN)
         return
     for line in _wrapped(f"{status.sign} {report_words.verdict(account)}", width, hanging=2):
-        yield Line(line, status.role)
-    yield Line(f"  {report_words.when(account)}")
+        yield ReportLine(line, status.role)
+    yield ReportLine(f"  {report_words.when(account)}")
     if report.since is not None:
-        yield Line(f"  counted {report_words.period(report)}")
-    yield Line("")
+        yield ReportLine(f"  counted {report_words.period(report)}")
+    yield ReportLine("")
     if not account.whole:
-        yield Line(f"Stories  {report_words.standings(account)}")
+        yield ReportLine(f"Stories  {report_words.standings(account)}")
     yield from _stories(report_words.story_head(account)[2:], report_words.story_rows(account), width)
-    yield Line("")
+    yield ReportLine("")
     yield from _pairs(report_words.figures(reported), width)
-    yield Line("")
+    yield ReportLine("")
     for step in report_words.steps(reported):
-        yield Line(f"{step.label}:")
-        yield Line(f"  {step.command}")
+        yield ReportLine(f"{step.label}:")
+        yield ReportLine(f"  {step.command}")
 
 
-def _stories(head: Sequence[str], rows: list[StoryRow], width: int) -> Iterator[Line]:
+def _stories(head: Sequence[str], rows: list[StoryRow], width: int) -> Iterator[ReportLine]:
     if not rows:
         return
     columns = {
@@ -84,18 +84,18 @@ def _stories(head: Sequence[str], rows: list[StoryRow], width: int) -> Iterator[
             break
         columns.pop(name, None)
     room = max(12, min(max(len(row.name) for row in rows), width - 2 - _used(columns)))
-    yield Line(f"{'':<{room + 2}}{_cells(columns, 0)}", Role.DIM)
+    yield ReportLine(f"{'':<{room + 2}}{_cells(columns, 0)}", Role.DIM)
     for place, row in enumerate(rows, 1):
         name = f"{row.sign} {one_line(row.name, room):<{room}}"
-        yield Line(f"{name}{_cells(columns, place)}", row.role, row.sign, row.id)
+        yield ReportLine(f"{name}{_cells(columns, place)}", row.role, row.sign, row.id)
         for note in row.notes:
             words, command = report_words.split_command(note)
             if command and len(note) + 4 > width:  # a command stays in one piece
-                yield Line(f"    {words}")
-                yield Line(f"      {command}")
+                yield ReportLine(f"    {words}")
+                yield ReportLine(f"      {command}")
             else:
                 for line in _wrapped(f"    {note}", width, hanging=6):
-                    yield Line(line)
+                    yield ReportLine(line)
 
 
 def _cells(columns: dict[str, list[str]], place: int) -> str:
@@ -108,11 +108,11 @@ def _cells(columns: dict[str, list[str]], place: int) -> str:
     return "".join(f"  {cell}" for cell in cells).rstrip()
 
 
-def _pairs(pairs: list[tuple[str, str]], width: int) -> Iterator[Line]:
+def _pairs(pairs: list[tuple[str, str]], width: int) -> Iterator[ReportLine]:
     size = min(18, max(len(label) for label, _ in pairs))
     for label, value in pairs:
         for line in _wrapped(f"{label:<{size}}  {value}", width, hanging=size + 2):
-            yield Line(line)
+            yield ReportLine(line)
 
 
 def _wrapped(text: str, width: int, *, hanging: int) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from spool.domain.change import Change
-from spool.domain.prompt import ChangeTexts
-from spool.domain.story import StoryList, parse_stories
-from spool.domain.verdict import Limits
-from spool.engine.plans.prompt import Aim, PromptPlan, World
-from spool.engine.plans.stories import StoryPlan
-from spool.engine.plans.story_world import OnResume, StoryOptions, StoryWorld
-from spool.testing.doubles import FakeCheckpoints, FakeTree, MemoryLedger, Said, says
+from spool.domain.change.change import Change
+from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.loop.prompt import ChangeTexts
+from spool.domain.loop.verdict import Limits
+from spool.engine.plans.prompt_plan import PromptPlan
+from spool.engine.plans.story_plan import StoryPlan
+from spool.engine.plans.story_world import OnResume
+from spool.testing.doubles import FakeBeginnings, FakeCheckpoints, FakeTree, MemoryLedger, Said, says
 from spool.testing.play import Stage
 
 TWO = "## 1. Form\n\n- [ ] 1.1 Write\n\n## 2. Login\n\n- [ ] 2.1 Check\n"
@@ -66,6 +67,7 @@ class Stories:
     tree: TasksTree = field(init=False)
     stage: Stage = field(init=False)
     checkpoints: FakeCheckpoints = field(init=False)
+    beginnings: FakeBeginnings = field(default_factory=FakeBeginnings)
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
 
     async def _commit(self, message: str, leaving: tuple[str, ...]) -> str | None:
@@ -78,28 +80,32 @@ class Stories:
 
     def plan(self) -> StoryPlan:
         """Return the plan, as each run makes it anew."""
-        options = StoryOptions(
+        return StoryPlan(
             limits=Limits(max_iterations=None, error_threshold=0),
             max_retries=self.max_retries,
             on_resume=self.on_resume,
             answer=self.answer,
             question_tool="",
             learnings="learnings.md",
-        )
-        world = StoryWorld(
             source=Source(self.tree),
             checkpoints=self.checkpoints,
+            beginnings=self.beginnings,
             read_context=lambda: "",
             commit=self._commit if self.commits else None,
             book=self.ledger.book(),
             emit=self.stage.emit,
             jitter=lambda: 0.0,
         )
-        return StoryPlan(options, world)
 
 
 def prompt_plan(
-    stage: Stage, aim: Aim, *, tasks: str | None = None, marked_done: bool = False, exit_code: int | None = 0
+    stage: Stage,
+    limits: Limits,
+    *,
+    tasks: str | None = None,
+    marked_done: bool = False,
+    exit_code: int | None = 0,
+    **options: Any,
 ) -> PromptPlan:
     """Return a plan that repeats one prompt over a change."""
 
@@ -110,7 +116,10 @@ def prompt_plan(
     async def run_command() -> int | None:
         return exit_code
 
-    world = World(
+    return PromptPlan(
+        task="Go",
+        promise="COMPLETE",
+        limits=limits,
         read_change=read_change,
         read_context=lambda: "",
         run_command=run_command,
@@ -118,5 +127,5 @@ def prompt_plan(
         marked_done=lambda: marked_done,
         emit=stage.emit,
         jitter=lambda: 0.0,
+        **options,
     )
-    return PromptPlan(aim, world)

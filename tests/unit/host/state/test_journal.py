@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.events import AgentEvent, Event, IterationStarted, StoryEvent, Warned
-from spool.domain.stream import Message, ToolResult, ToolUse, Usage, UsageSoFar
+from spool.domain.agent.stream import Message, ToolResult, ToolUse, Usage, UsageSoFar
+from spool.domain.loop.events import AgentEvent, Event, IterationStarted, StoryEvent, Warned
 from spool.host.state.journal import JournalReader, JournalWriter
 
 FORGED = '"event":{"kind":"message"'

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.loop import Runner
+from spool.domain.loop.summary import Runner
 from spool.errors import LockedError, StateError
 from spool.host.runner.identity import this_runner
 from spool.host.state.lock import Holder, held
@@ -90,6 +90,7 @@ def test_a_working_tree_that_was_made_anew_is_still_locked(tmp_path: Path) -> No
         _refused(tmp_path / "locks", tree)
 
 
+@pytest.mark.root
 def test_a_bind_mount_of_a_working_tree_is_the_same_working_tree(tmp_path: Path) -> None:
     tree, mounted = tmp_path / "tree", tmp_path / "mounted"
     tree.mkdir()
@@ -103,7 +104,7 @@ def test_a_bind_mount_of_a_working_tree_is_the_same_working_tree(tmp_path: Path)
         subprocess.run(["umount", mounted], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.root
 def test_locks_of_another_user_are_refused_plainly(tmp_path: Path) -> None:
     with held(tmp_path / "locks", [tmp_path], holder(this_runner())):
         child = os.fork()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.domain.pacing import LONGEST_WAIT_S, RateLimit, shared_wait_s
+from spool.domain.loop.pacing import LONGEST_WAIT_S, RateLimit, shared_wait_s
 from spool.host.state.rate_limits import RateLimitFiles
 
 NOW = 1_000_000.0

@@ -1,1 +1,1 @@
-"""Saves the working tree before an agent starts, and brings back every byte of it."""
+"""Saves the working tree before an agent starts, and restores every byte of it."""

@@ -1,4 +1,4 @@
-"""Says how far the work on a large tree is, to whoever has asked; a context variable saves eight constructors."""
+"""Reports the progress of work on a large tree; a context variable saves eight constructors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

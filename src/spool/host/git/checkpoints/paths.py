@@ -8,34 +8,39 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.text import one_line
+from spool.domain.text.plain_text import one_line
 from spool.host.git.repository import git_dir_of
 
 
-class Spared(msgspec.Struct, frozen=True):
+class ExcludedPaths(msgspec.Struct, frozen=True):
     """Names that are not to be touched: files, and folders (written with a slash) with all that is in them."""
 
     names: frozenset[bytes] = frozenset()
+    lengths: tuple[int, ...] = ()
+    """The lengths of the folders' names: few, so that a name in 3,000 folders is found as fast as in one."""
 
-    def also(self, names: Iterable[bytes]) -> "Spared":
+    def also(self, names: Iterable[bytes]) -> "ExcludedPaths":
         """Return these names and some more."""
-        return Spared(self.names | frozenset(names))
+        return spared(self.names | frozenset(names))
 
     def covers(self, name: bytes) -> bool:
         """Whether a name is one of them, or lies below one."""
         if not self.names:
             return False
         bare = name.rstrip(b"/")
-        return bare in self.names or bare + b"/" in self.names or any(p + b"/" in self.names for p in parents(bare))
+        if bare in self.names or bare + b"/" in self.names:
+            return True
+        return any(bare[end - 1 : end] == b"/" and bare[:end] in self.names for end in self.lengths)
 
 
-def spared(names: Iterable[bytes]) -> Spared:
+def spared(names: Iterable[bytes]) -> ExcludedPaths:
     """Return the names as something to be spared."""
-    return Spared(frozenset(names))
+    given = frozenset(names)
+    return ExcludedPaths(given, tuple({len(name) for name in given if name.endswith(b"/")}))
 
 
 def parents(name: bytes) -> Iterator[bytes]:
-    """Give the folders above a name, the nearest first; the top itself is none of them."""
+    """Yield the folders above a name, the nearest first, without the top itself."""
     while name := name.rpartition(b"/")[0]:
         yield name
 
@@ -59,9 +64,22 @@ def is_folder(top: bytes, name: bytes) -> bool:
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
-def within(top: bytes, name: bytes) -> bool:
-    """Whether every folder above a name is a real one, so that no link can lead out of the tree."""
-    return all(is_folder(top, parent) for parent in parents(name))
+def within(top: bytes, name: bytes, real: set[bytes] | None = None) -> bool:
+    """Whether every folder above a name is a real one, so that no link can lead out of the tree.
+
+    `real` has those of which that is known, and gets the others: looking at all of them for each name of a tree with
+    2,000 folders inside each other took 14 minutes.
+    """
+    found = []
+    for parent in parents(name):
+        if real is not None and parent in real:
+            break
+        if not is_folder(top, parent):
+            return False
+        found.append(parent)
+    if real is not None:
+        real.update(found)
+    return True
 
 
 def is_repository(top: bytes, name: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept of a working tree beside the objects in the shadow: a file for each checkpoint or discarded attempt."""
+"""Keeps a working tree's state beside the shadow's objects: a file for each checkpoint, beginning or attempt."""
 
 import re
 from contextlib import suppress
@@ -8,21 +8,22 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.loop import SCHEMA
+from spool.domain.loop.checkpoint import Beginning, Begun, Checkpoint, Discarded
+from spool.domain.loop.summary import SCHEMA
 from spool.errors import StateError, UnreadableState
-from spool.host.git.checkpoints.ignore_rules import IgnoreRules
-from spool.host.git.checkpoints.modes import Modes
-from spool.host.git.checkpoints.unfinished import Unfinished
-from spool.host.git.checkpoints.user_repository import Refs
+from spool.host.git.checkpoints.record.ignore_rules import IgnoreRules
+from spool.host.git.checkpoints.record.modes import Modes
+from spool.host.git.checkpoints.record.user_repository import Refs
+from spool.host.git.checkpoints.restore.unfinished import UnfinishedWork
 from spool.host.state.files import replace_file, sync_folder
-from spool.nofollow import make_folder
+from spool.nofollow import WHOLE, make_folder, read_linked
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class RepositoryPart(msgspec.Struct, frozen=True, kw_only=True):
     """One repository: the working tree's own, or one nested in it."""
 
     path: bytes
-    """Where it is in the working tree; nothing for the working tree's own."""
+    """Its path in the working tree; empty for the working tree's own."""
     git_dir: str
     common_dir: str
     object_format: str
@@ -34,18 +35,18 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     modes: Modes
     refs: Refs
     log_size: int
-    unfinished: Unfinished
+    unfinished: UnfinishedWork
     ignored: list[bytes]
-    """What was ignored then: it is not removed, whatever the ignore rules say later."""
+    """Names ignored then: they are not removed, whatever the ignore rules say later."""
     ignored_files: dict[bytes, tuple[int, bytes]]
-    """Small ignored files, such as `.env`."""
+    """Small ignored files (`.env`)."""
     left: list[bytes]
     nested: list[bytes]
     grown: list[bytes]
     """Folders that have become repositories since the checkpoint before."""
     rules: IgnoreRules | None = None
     other_logs: dict[bytes, int] = {}
-    """How long the logs of other working trees' HEADs were."""
+    """The lengths of other working trees' HEAD logs."""
     essentials: dict[str, bytes] = {}
     """HEAD and the configuration, in case that git cannot read them any more."""
     stranger: bool = False
@@ -60,15 +61,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     change: str
     label: str
     at: datetime
-    parts: list[Part]
+    parts: list[RepositoryPart]
     warnings: tuple[str, ...] = ()
     instead: dict[bytes, str] = {}
     """For a discarded attempt: the trees that took its place."""
     instead_head: str | None = None
     files: int = 0
+    ended: datetime | None = None
+    """For a beginning: when what began there was accepted."""
 
     @property
-    def top(self) -> Part:
+    def top(self) -> RepositoryPart:
         """The working tree's own repository."""
         return self.parts[0]
 
@@ -88,11 +91,11 @@ class Snapshots:
         """Return a snapshot; None if there is none of that name."""
         path = self._folder / name
         try:
-            data = path.read_bytes()
+            data = read_linked(path, most_bytes=WHOLE)
         except (FileNotFoundError, ValueError, IsADirectoryError):
             return None
         with suppress(msgspec.MsgspecError):
-            if (schema := msgspec.msgpack.decode(data, type=_Head).schema) > SCHEMA:
+            if (schema := msgspec.msgpack.decode(data, type=_SnapshotSchema).schema) > SCHEMA:
                 raise StateError(f"{path} was written by a newer Spool (schema {schema})", hint="upgrade Spool")
         try:
             return msgspec.msgpack.decode(data, type=Snapshot)
@@ -106,13 +109,13 @@ class Snapshots:
         return []
 
     def remove(self, name: str) -> None:
-        """Let go of a snapshot; the small ignored files in it are gone for good."""
+        """Remove a snapshot; the small ignored files in it are gone for good."""
         with suppress(FileNotFoundError):
             (self._folder / name).unlink()
             sync_folder(self._folder)
 
 
-class _Head(msgspec.Struct):
+class _SnapshotSchema(msgspec.Struct):
     schema: int
 
 
@@ -120,3 +123,40 @@ def slug(change: str) -> str:
     """Return a change's name as one that a file and a ref can have."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", change).strip("-")[:80]
     return plain if plain == change else f"{plain or 'change'}-{sha256(change.encode()).hexdigest()[:8]}"
+
+
+def as_checkpoint(snapshot: Snapshot, *, half_reverted: bool) -> Checkpoint:
+    """Return a snapshot as the checkpoint of a change."""
+    return Checkpoint(
+        change=snapshot.change,
+        label=snapshot.label,
+        saved_at=snapshot.at,
+        tree=snapshot.top.tree,
+        head=snapshot.top.refs.head.commit,
+        warnings=snapshot.warnings,
+        half_reverted=half_reverted,
+    )
+
+
+def as_discarded(snapshot: Snapshot) -> Discarded:
+    """Return a snapshot as a discarded attempt."""
+    return Discarded(
+        name=snapshot.name,
+        change=snapshot.change,
+        label=snapshot.label,
+        discarded_at=snapshot.at,
+        files=snapshot.files,
+        head=snapshot.top.refs.head.commit,
+        warnings=snapshot.warnings,
+    )
+
+
+def as_begun(snapshot: Snapshot) -> Begun:
+    """Return a snapshot as a beginning; what began is the end of its name."""
+    return Begun(
+        change=snapshot.change,
+        what=Beginning(snapshot.name.rpartition(".")[2]),
+        label=snapshot.label,
+        began_at=snapshot.at,
+        ended=snapshot.ended is not None,
+    )

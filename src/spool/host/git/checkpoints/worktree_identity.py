@@ -1,4 +1,4 @@
-"""Which working tree this is, whatever its path: an id kept in its git directory.
+"""Identifies a working tree, whatever its path, by an id in its git directory.
 
 A clone that was moved finds its checkpoint again. A copy of it gets an id of its own as long as the original exists.
 """
@@ -15,7 +15,7 @@ from spool.errors import CheckpointError, StateError
 from spool.host.git.leading_out import LEADING_OUT_HINT, leads_out
 from spool.host.git.repository import Repository, git_dir_of
 from spool.host.state.files import replace_file
-from spool.nofollow import make_folder
+from spool.nofollow import make_folder, read_linked
 
 _CLAIMED = "claimed"
 """A file in a shadow whose working tree has an id: a later one at the same path must not take it for its own."""
@@ -74,7 +74,7 @@ class WorktreeIdentity:
             raise CheckpointError(f"the clone's git directory leads out of the clone: {path}", hint=LEADING_OUT_HINT)
 
     def _rest(self, *, lost: bool) -> str:
-        """Say what is left of the checkpoints: an agent may only have replaced the `.git` that leads to them."""
+        """Return what is left of the checkpoints: an agent may have replaced only the `.git` that names them."""
         if lost or self._record is None or not self._repository.git_dir.is_dir():
             return "its checkpoints are gone with it"
         git_dir, link = self._repository.git_dir, self._repository.top / ".git"
@@ -120,7 +120,7 @@ def mark_of(git_dir: Path) -> str:
     Not its inode: ext4 gives that of a removed `.git` to the next folder that is made.
     """
     with suppress(OSError):
-        return (git_dir / _MARK).read_bytes()[:64].decode("latin-1")
+        return read_linked(git_dir / _MARK)[:64].decode("latin-1")
     return ""
 
 
@@ -160,7 +160,7 @@ def _record_path(git_dir: Path) -> Path:
 
 def _read(path: Path) -> _Record | None:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.msgpack.decode(path.read_bytes(), type=_Record)
+        return msgspec.msgpack.decode(read_linked(path), type=_Record)
     return None
 
 

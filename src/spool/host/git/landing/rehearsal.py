@@ -8,11 +8,11 @@ import secrets
 import shutil
 from pathlib import Path
 
-from spool.domain.landing import RESULT
-from spool.domain.text import one_line
-from spool.domain.workspace import Kind, Workspace
+from spool.domain.account.landing_order import RESULT
+from spool.domain.change.workspaces import Kind, Workspace
+from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed
-from spool.host.command import Completed, run_command, succeeded
+from spool.host.external_command import Completed, run_command, succeeded
 from spool.host.git.repository import QUIET, Repository
 from spool.host.git.workspaces.clones import ALSO, KEPT, clones_of, fill_clone, own_environment
 from spool.host.git.workspaces.delivery import first_of_state

@@ -16,12 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.landing import Move
-from spool.domain.text import one_line
-from spool.host.command import Completed, run_command, succeeded
-from spool.host.git.landing.errors import TargetMoved, TreeInTheWay
+from spool.domain.account.landing_order import Move
+from spool.domain.text.plain_text import one_line
+from spool.host.external_command import Completed, run_command, succeeded
+from spool.host.git.bounded_work import in_pieces
+from spool.host.git.landing.target_errors import TargetMoved, TreeInTheWay
 from spool.host.git.repository import QUIET, bound_environment
-from spool.host.state.files import replace_file, sync_folder
+from spool.host.state.files import opened, replace_file, sync_folder
+from spool.nofollow import WHOLE, Unreadable, read_linked
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _LINK, _MODULE = "120000", "160000"
@@ -65,7 +67,7 @@ class TargetTree:
             raise TreeInTheWay(f"{self._top} has uncommitted changes: {_names(files)}", files=files)
 
     async def advance(self) -> None:
-        """Take the files and the index to the new commit; hold the lock until `release`."""
+        """Move the files and the index to the new commit; hold the lock until `release`."""
         self._take_lock()
         if (await self._git("rev-parse", "HEAD")).text != self._move.old:  # now that nobody can commit here any more
             raise TargetMoved(f"{self._top} is no longer at {self._move.old[:10]}")
@@ -114,9 +116,15 @@ class TargetTree:
             if entry.old_mode == _NOTHING:
                 self._remove(entry.path)
         names = [entry.path for entry in entries if entry.old_mode != _NOTHING]
-        listed = b"".join(os.fsencode(name) + b"\0" for name in names)
-        await self._git("checkout-index", "-f", "-u", "-q", "-z", "--stdin", own=True, stdin=listed)
+        await in_pieces({os.fsencode(name): 0 for name in names}, self._check_out, timed_out=self._unlock_draft)
         self._sync(names)
+
+    async def _check_out(self, names: list[bytes]) -> None:
+        listed = b"\0".join(names) + b"\0"
+        await self._git("checkout-index", "-f", "-u", "-q", "-z", "--stdin", own=True, stdin=listed)
+
+    async def _unlock_draft(self) -> None:
+        self._draft.with_name(f"{self._draft.name}.lock").unlink(missing_ok=True)
 
     def _take_lock(self) -> None:
         """Make `index.lock` with the token in it, in one step; a killed Spool may have left it."""
@@ -132,7 +140,7 @@ class TargetTree:
 
     def _holds_lock(self) -> bool:
         with suppress(OSError):
-            return self._lock.read_bytes() == self._move.token.encode()
+            return read_linked(self._lock) == self._move.token.encode()
         return False
 
     def _copy_index(self) -> None:
@@ -188,8 +196,8 @@ class TargetTree:
 
     def _content(self, path: str) -> bytes | None:
         place = self._top / path
-        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+        with suppress(FileNotFoundError, NotADirectoryError, Unreadable):
+            return os.fsencode(place.readlink()) if place.is_symlink() else read_linked(place, most_bytes=WHOLE)
         return None
 
     async def _blob(self, commit: str, path: str, mode: str) -> bytes | None:
@@ -213,10 +221,8 @@ class TargetTree:
         for path in paths:
             place = self._top / path
             folders.add(place.parent)
-            with suppress(OSError):
-                descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with suppress(OSError), opened(place, os.O_RDONLY) as descriptor:
                 os.fsync(descriptor)
-                os.close(descriptor)
         for folder in folders:
             with suppress(OSError):
                 sync_folder(folder)

@@ -1,11 +1,11 @@
-"""Reads from git's own words how far a clone is, and reports it to whoever has asked."""
+"""Reads the progress of a clone from git's output, and reports it."""
 
 import re
 
 from spool.host.git.checkpoints.pace import LARGE_BYTES, tell
 
 _PARTS = {b"Receiving objects": (0.0, 0.5), b"Resolving deltas": (0.5, 0.2), b"Updating files": (0.7, 0.3)}
-"""Where each part of the work begins, and its share of all."""
+"""The start of each part of the work, and its share."""
 _SAID = re.compile(rb"(Receiving objects|Resolving deltas|Updating files): +\d+% \((\d+)/(\d+)\)")
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.loop import SCHEMA
-from spool.domain.workspace import Kind, Workspace
+from spool.domain.change.workspaces import Kind, Workspace
+from spool.domain.loop.summary import SCHEMA
 from spool.errors import StateError
-from spool.host.command import checked, run_command
+from spool.host.external_command import checked, run_command
 from spool.host.git.checkouts import bring_along
 from spool.host.git.repository import QUIET, Repository, git_environment
 from spool.host.git.workspaces.clone_pace import heard
@@ -39,7 +39,7 @@ from spool.nofollow import make_folder, read_file
 RECORD = "record.json"
 KEPT = "spool"
 ALSO = "refs/spool/also"
-"""What a clone has besides its branch."""
+"""The ref of `also`."""
 _LOCK = "making.lock"
 _UNFINISHED = ".unfinished-"
 _REFS_S = 30.0
@@ -60,19 +60,19 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     object_format: str
     sandboxed: bool = False
-    """Whether fenced-in agents work in it; then nobody else does."""
+    """Whether sandboxed agents work in it; then nobody else does."""
     ready: bool = False
     """Whether the setup command has run."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class CloneRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """A clone to make."""
 
     change: str
     branch: str
     base: str
     left: str = ""
-    """Where the branch is; empty if there is none yet."""
+    """The branch's commit; empty if there is none yet."""
     also: str = ""
     """Another commit to fetch with its history."""
     sandboxed: bool = False
@@ -125,7 +125,7 @@ def workspace_of(home: Path, clone: Clone, inside: str) -> Workspace:
     )
 
 
-async def make_clone(repository: Repository, plan: Plan) -> Clone:
+async def make_clone(repository: Repository, plan: CloneRecipe) -> Clone:
     """Make the clone of a change, unless there is one; a killed maker leaves only what the next one removes."""
     home = home_of(repository, plan.change)
     make_folder(home.parent)
@@ -160,7 +160,7 @@ def remove_clone(home: Path) -> None:
         shutil.rmtree(gone)
 
 
-async def _fill(draft: Path, repository: Repository, plan: Plan) -> Clone:
+async def _fill(draft: Path, repository: Repository, plan: CloneRecipe) -> Clone:
     name = draft.parent.name.rpartition("-")[0]
     top = draft / f"{name}-{plan.change}"
     await fill_clone(top, repository, branch=plan.branch, commit=plan.base)
@@ -205,7 +205,7 @@ def own_environment() -> dict[str, str]:
 
 
 async def author_of(repository: Repository) -> dict[str, str]:
-    """Return the person's name and address, which a fence would hide with their home."""
+    """Return the person's name and address, which a sandbox would hide with their home."""
     found = {}
     for key in ("user.name", "user.email"):
         done = await run_command(

@@ -1,4 +1,4 @@
-"""Brings the commits of a clone onto a branch of the person's repository.
+"""Moves the commits of a clone to a branch of the person's repository.
 
 First they are fetched to a ref of Spool's, where nothing can lose them. Then the branch moves from where Spool left it
 to the new commit, in one transaction that fails if the branch is anywhere else: somebody moved it, and it is theirs.
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.text import one_line
-from spool.domain.workspace import Workspace
+from spool.domain.change.workspaces import Workspace
+from spool.domain.text.plain_text import one_line
 from spool.errors import BranchMoved, CommandFailed
-from spool.host.command import Completed, checked, run_command
+from spool.host.external_command import Completed, checked, run_command
 from spool.host.git.repository import QUIET, bound_environment
 from spool.host.git.workspaces.transport import UPLOAD_PACK, fetch_back
 
 FETCHED = "refs/spool/fetched/"
 """The commit that was last fetched from the clone of a change."""
 LEFT = "refs/spool/left/"
-"""Where Spool last left the branch of a change."""
+"""The prefix of branches as Spool left them."""
 _PAUSES_S = (0.1, 0.3, 0.6)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from spool.errors import CommandError, CommandFailed
-from spool.host.command import Completed, checked, run_command
-from spool.host.git.checkpoints.mounts import remove_folder
+from spool.host.external_command import Completed, checked, run_command
+from spool.host.git.checkpoints.record.mounts import remove_folder
 from spool.host.git.repository import QUIET, bound_environment
 from spool.host.git.workspaces.transport import UPLOAD_PACK, list_refs
 from spool.host.state.files import replace_file
@@ -32,7 +32,7 @@ _MOST_COMMITS = 500
 
 
 class Loose(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on no branch."""
+    """Work on no branch."""
 
     files: tuple[str, ...] = ()
     """Changed, untracked and single ignored files; not ignored folders, nor copies of the person's ignored files."""

@@ -1,7 +1,7 @@
 """The only two transfers between a person's repository and a clone: out before the agent starts, and back afterwards.
 
 Both use git's file protocol and no other. Of a git directory that an agent can write, Spool reads nothing outside a
-fence but what `git upload-pack` serves: git promises that it obeys no hook and no program in the configuration of the
+sandbox but what `git upload-pack` serves: git promises that it obeys no hook and no program in the configuration of the
 repository that it serves.
 """
 
@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from spool.errors import CommandFailed
-from spool.host.command import checked
+from spool.host.external_command import checked
 from spool.host.git.leading_out import LEADING_OUT_HINT, leads_out
 from spool.host.git.repository import QUIET, bound_environment
 from spool.host.git.workspaces.clone_pace import heard

@@ -1,0 +1,1 @@
+"""Lists, creates, reads and reviews changes and plan files."""

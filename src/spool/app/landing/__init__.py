@@ -1,0 +1,1 @@
+"""Takes finished changes to a branch, rebased and checked on the result."""

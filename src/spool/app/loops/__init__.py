@@ -1,0 +1,1 @@
+"""Lists, finds, follows and stops the loops of this machine."""

@@ -1,0 +1,1 @@
+"""This machine and this repository: agents, set-up, trust, examination and footprint."""

@@ -1,0 +1,1 @@
+"""Observers: receivers of a run's events outside the loop."""

@@ -1,0 +1,1 @@
+"""Collects what loops did: histories, diffs and pages of journals."""

@@ -1,0 +1,158 @@
+"""Collects what a report says of loops: their accounts from the journals, and the diffs of their stories."""
+
+import asyncio
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from spool.app.changes.plan_files import with_noted
+from spool.app.loops.loop_list import find_loop, latest_loop, latest_of_each
+from spool.app.loops.reach import Reach, loop_branch
+from spool.app.reporting.diffs import Diff, diff_of_story
+from spool.app.starting.effective_settings import resolve_settings
+from spool.domain.account.history import LoopHistory, StoryAccount, account_of
+from spool.domain.account.landing_order import Landing
+from spool.domain.account.progress import LoopProgress
+from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary
+from spool.errors import SpoolError, UsageError
+from spool.host.git.pointers import branch_of, common_of
+from spool.host.state.journal import JournalReader
+from spool.host.state.landings import Landings
+from spool.host.state.loop_store import StateFolder
+from spool.host.state.specs import kept_spec
+from spool.sources.project import Project, find_project
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """One loop of a report."""
+
+    loop: LoopSummary
+    account: LoopHistory
+    branch: str = ""
+    base_branch: str = ""
+    """The branch of the repository's main directory."""
+    again: str = ""
+    """The command that continues it."""
+    landing: Landing | None = None
+    """The last attempt to land the change."""
+    gone: bool = False
+    """Whether its journal is gone; the account is then empty, and only the receipt of the registry is known."""
+
+
+class LoopReports(msgspec.Struct, frozen=True, kw_only=True):
+    """The reports that `spool report --json` prints."""
+
+    schema: int = SCHEMA
+    made_at: datetime
+    since: datetime | None
+    """The start of the report; None for the whole loop."""
+    loops: tuple[Reported, ...]
+
+
+def report_on(name: str | None, reach: Reach, since: datetime | None) -> LoopReports:
+    """Return the report of a change or run; without a name, of all loops here that were active since then."""
+    now = datetime.now(UTC)
+    if name is None:
+        loops = _active(reach, since)
+        return LoopReports(made_at=now, since=since, loops=tuple(account_loop(loop, since) for loop in loops))
+    loop = _find(name, reach)
+    run_id = loop.run_id if name in (loop.run_id, loop.id) else ""
+    return LoopReports(made_at=now, since=since, loops=(account_loop(loop, since, run_id=run_id),))
+
+
+def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: str = "") -> Reported:
+    """Read a loop's journal and return its account; with `run_id`, of this run alone."""
+    progress = new_progress(loop, since)
+    gone = False
+    try:
+        reader = JournalReader(StateFolder(Path(loop.folder)).journal)
+    except OSError:
+        gone = True
+    else:
+        with closing(reader):
+            for event in reader.read():
+                if not run_id or event.run_id == run_id:
+                    progress.fold(event)
+    return settle_account(loop, progress, stories_of(loop), gone=gone)
+
+
+def new_progress(loop: LoopSummary, since: datetime | None = None) -> LoopProgress:
+    """Return what the events of a loop are to be folded into."""
+    return LoopProgress(loop.change, whole=loop.door is not LoopKind.RUN, since=since)
+
+
+def stories_of(loop: LoopSummary) -> StoryList:
+    """Return the stories of a loop's change as they stand in its files; none if it has none, or cannot be read."""
+    with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
+        read = parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or "")
+        return with_noted(Path(loop.root), loop.change, read)
+    return StoryList()
+
+
+def settle_account(loop: LoopSummary, progress: LoopProgress, stories: StoryList, *, gone: bool) -> Reported:
+    """Return the account of the events so far; those of a run that is over are closed."""
+    if loop.door is LoopKind.RUN and stories.stories:
+        progress.know(stories)
+    if not loop.running:
+        progress.close(loop.ended_at if progress.ended is None else None)
+    return reported(loop, progress, gone=gone)
+
+
+def reported(loop: LoopSummary, progress: LoopProgress, *, gone: bool = False) -> Reported:
+    """Return a loop with its account so far."""
+    return Reported(
+        loop=loop,
+        account=account_of(progress, datetime.now(UTC)),
+        branch=loop_branch(loop),
+        base_branch=branch_of(Path(loop.project)) if loop.project else "",
+        again=_again(loop),
+        landing=Landings(common_of(Path(loop.project))).of(loop.change) if loop.project else None,
+        gone=gone,
+    )
+
+
+def diffs_of(reported: Reported) -> dict[str, Diff]:
+    """Return what each story changed; where that is unknown, why."""
+    return asyncio.run(_diffs(reported))
+
+
+async def _diffs(reported: Reported) -> dict[str, Diff]:
+    return {story.id: await story_diff(reported, story) for story in reported.account.stories}
+
+
+async def story_diff(reported: Reported, story: StoryAccount) -> Diff:
+    """Return what a story changed; where that is unknown, why."""
+    timeout_s = resolve_settings(None, {}).settings.command_timeout
+    try:
+        return await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
+    except (SpoolError, OSError) as error:
+        return Diff(note=f"no diff available: {error}")
+
+
+def _find(name: str, reach: Reach) -> LoopSummary:
+    """Return the loop of a run id or change; one that the registry no longer lists is found by its state."""
+    try:
+        return find_loop(name, reach)
+    except UsageError:
+        with suppress(SpoolError, OSError):
+            project = find_project(Path(reach.here))
+            change = project.resolve(name)
+            if found := latest_loop(project.root, change):
+                return found
+        raise
+
+
+def _active(reach: Reach, since: datetime | None) -> list[LoopSummary]:
+    """Return the loops here that were active since then, each once, by its latest run."""
+    here = [loop for loop in latest_of_each() if reach.holds(loop)]
+    return [loop for loop in here if since is None or (loop.ended_at or loop.updated_at) >= since]
+
+
+def _again(loop: LoopSummary) -> str:
+    with suppress(SpoolError, OSError):
+        spec = kept_spec(loop.folder)
+        return spec.again if spec else ""
+    return ""

@@ -1,0 +1,1 @@
+"""Starts loops: settings and spec, workspace, locks, runner, in this process or another."""

@@ -1,0 +1,1 @@
+"""Runs gates: for a loop, by hand, and for the stop hook of a session."""

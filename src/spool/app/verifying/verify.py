@@ -1,0 +1,258 @@
+"""Runs the gates without a loop, and compares their results with the tree in which the work began."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from spool.app.changes.plan_files import plan_meant
+from spool.app.loops.discarded_attempts import finish_due
+from spool.app.loops.loop_list import loop_at
+from spool.app.observing.observers import Observer
+from spool.app.starting.construction import new_spec, open_worktree
+from spool.app.verifying.gate_construction import make_keeper, own_folders
+from spool.app.verifying.supervised import supervised
+from spool.domain.judging.gates.boxes import BoxLedger
+from spool.domain.judging.gates.gate import GateSpec, Proof
+from spool.domain.judging.gates.hook import Session, Verification
+from spool.domain.loop.settings import Settings
+from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.summary import STATE, LoopKind, LoopSummary, pick_latest
+from spool.engine.gates.deciding_changes import ADDED
+from spool.engine.gates.gatekeeper import CompletionClaim, Gatekeeper
+from spool.engine.gates.task_book import TaskBook
+from spool.engine.ports import Emit
+from spool.errors import Hint, SpoolError, UsageError
+from spool.host.agents.agent_host import AgentHost
+from spool.host.agents.supervisor import Supervision, fork_supervisor
+from spool.host.clock import SystemClock
+from spool.host.gates.gate_memory import GateMemory
+from spool.host.gates.hook_memory import HookMemory
+from spool.host.git.pointers import top_of
+from spool.host.git.repository import NoRepository, Repository, find_repository, head_of
+from spool.host.runner.identity import this_runner
+from spool.host.state.lock import BY_HAND, Holder, held
+from spool.sources.project import Project, find_project, project_at
+
+_Result = TypeVar("_Result")
+_CHANGES = ("tasks", "openspec")
+"""Built-in gates that look at a change."""
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A tree or change."""
+
+    root: Path
+    change: str = ""
+    """Empty for the whole working tree."""
+
+
+def find_subject(directory: Path, query: str | None) -> Subject:
+    """Return the project around a directory and its change: the one asked for, or the only one."""
+    if query is not None and (plan := plan_meant(query, directory)) is not None:
+        return Subject(root=plan[0].root, change=plan[1])
+    try:
+        project = find_project(directory)
+    except UsageError:
+        if query is not None:
+            raise
+        return Subject(root=top_of(directory) or directory)
+    if query is not None:
+        return Subject(root=project.root, change=project.resolve(query))
+    active = project.changes()
+    return Subject(root=project.root, change=active[0].id if len(active) == 1 else "")
+
+
+def verify(
+    subject: Subject, settings: Settings, watcher: Observer, *, session: Session | None = None
+) -> Verification | None:
+    """Run the gates on the working tree; return None if a person stopped them.
+
+    It is compared with the tree in which the session or the change's loop began, else HEAD's. Nothing runs on the tree
+    in which a session began or last passed.
+    """
+    return _on_ground(subject, settings, watcher, lambda ground: ground.verify(session))
+
+
+def record_tree(subject: Subject, settings: Settings, watcher: Observer) -> str | None:
+    """Record the working tree and return its name; empty without git, None if a person stopped it."""
+    return _on_ground(subject, settings, watcher, lambda ground: ground.record())
+
+
+def _on_ground(
+    subject: Subject,
+    settings: Settings,
+    watcher: Observer,
+    work: Callable[["_LockedTree"], Coroutine[None, None, _Result]],
+) -> _Result | None:
+    if not settings.gates:
+        raise UsageError("no check is configured", hint=Hint.ADD_GATE)
+    settings = msgspec.structs.replace(settings, allow_empty=True)
+    spec = new_spec(LoopKind.RALPH, subject.root, subject.change, settings)
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:
+        return asyncio.run(_opened(spec, supervision, watcher, work))
+
+
+async def _opened(
+    spec: LoopSpec,
+    supervision: Supervision,
+    watcher: Observer,
+    work: Callable[["_LockedTree"], Coroutine[None, None, _Result]],
+) -> _Result | None:
+    """Hold the tree's lock, and do the work until it is done or a person stops it."""
+    root = Path(spec.root)
+    repository = await find_repository(root, timeout_s=spec.settings.command_timeout)
+    top = repository.top if isinstance(repository, Repository) else root
+    memory = HookMemory(top)
+    if isinstance(repository, Repository):
+        locks = repository.spool_dir / "locks"
+    else:  # where a loop has its locks, if there can be one
+        locks = (root / STATE if (root / STATE).parent.is_dir() else memory.folder) / "locks"
+    with held(locks, [top], _holder(spec, top)):
+        if isinstance(repository, Repository):
+            await finish_due(repository, timeout_s=spec.settings.command_timeout)
+        return await supervised(
+            supervision,
+            watcher,
+            lambda host: work(
+                _LockedTree(spec=spec, repository=repository, host=host, emit=watcher.see, memory=memory)
+            ),
+            directory=root,
+        )
+
+
+def _holder(spec: LoopSpec, top: Path) -> Holder:
+    now = SystemClock().now()
+    return Holder(
+        runner=this_runner(), run_id=spec.run_id, door=BY_HAND, change=spec.change, directory=str(top), since=now
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LockedTree:
+    """A working tree whose lock is held."""
+
+    spec: LoopSpec
+    repository: Repository | NoRepository
+    host: AgentHost
+    emit: Emit
+    memory: HookMemory
+
+    @property
+    def project(self) -> Project:
+        """The directory with the changes."""
+        return project_at(Path(self.spec.root))
+
+    async def record(self) -> str:
+        """Record the working tree, and protect it from `git gc`."""
+        keeper = self._keeper()
+        tree = await keeper.tree()
+        await keeper.holds(tree)
+        return tree
+
+    async def verify(self, session: Session | None) -> Verification:
+        """Run the gates and compare; boxes count for a session only in the change that it works on."""
+        keeper = self._keeper()
+        tree = await keeper.tree()  # before anything is looked up: it makes the shadow repository
+        base, since = await self._base(keeper, session.base if session else "")
+        if session is None:
+            return await self._judged(base, since, commands_first=False)
+        if tree and tree in (session.passed, base):
+            return Verification(root=self.spec.root, since=since, tree=tree, proof=Proof.UNBROKEN, gates=())
+        change = self._worked_on(await keeper.changes(base, tree) if base and tree else {})
+        bound = replace(self, spec=msgspec.structs.replace(self.spec, change=change))
+        return await bound._judged(base, since, commands_first=True)
+
+    def _worked_on(self, changes: Mapping[str, str]) -> str:
+        """Return the only change whose task list was edited; empty if there is none, or if there are several."""
+        edited = [Path(path) for path, how in changes.items() if how != ADDED]
+        named = {path.parent.name for path in edited if path.match("changes/*/tasks.md")}
+        found = [info.id for info in self.project.changes() if info.id in named] if named else []
+        return found[0] if len(found) == 1 else ""
+
+    async def _judged(self, base: str, since: str, *, commands_first: bool) -> Verification:
+        released = self.memory.released()
+        gates = tuple(gate for gate in self.spec.gates if self.spec.change or gate.run or gate.name not in _CHANGES)
+        if not gates:
+            unbound = ", ".join(gate.name for gate in self.spec.gates)
+            raise UsageError(f"these checks need a change: {unbound}", hint=Hint.NAME_CHANGE)
+        own = own_folders(self.spec.root, self.repository, self._own())
+        claim = CompletionClaim(base=base, own=own, named=self._texts(), commands_first=commands_first)
+        found = await self._keeper(gates).check(claim, lambda _: None)
+        if found.proof not in (Proof.REFUSED, Proof.UNVERIFIABLE):
+            self.memory.settle()
+        return Verification(
+            root=self.spec.root,
+            change=self.spec.change,
+            since=since,
+            baseline=base,
+            tree=found.tree,
+            proof=found.proof or Proof.WORD,
+            gates=found.gates,
+            left=found.left,
+            seconds=round(found.seconds, 3),
+            released=released,
+        )
+
+    def _keeper(self, gates: tuple[GateSpec, ...] = ()) -> Gatekeeper:
+        """Return the keeper of some gates, by default of all."""
+        settings = msgspec.structs.replace(self.spec.settings, gates=gates or self.spec.settings.gates)
+        spec = msgspec.structs.replace(self.spec, settings=settings)
+        logs = self.memory.fresh_logs()
+        keeper = make_keeper(
+            spec,
+            self.host,
+            logs,
+            project=self.project,
+            repository=self.repository,
+            worktree=open_worktree(self.repository, self.spec.settings),
+            book=TaskBook(self._remembered.ledger, lambda _: None),  # only a loop writes the boxes down
+            emit=self.emit,
+            owner=BY_HAND,
+            memory=self._remembered,
+        )
+        assert keeper is not None  # noqa: S101 - there are gates
+        return keeper
+
+    @property
+    def _loop(self) -> LoopSummary | None:
+        """The change's latest loop."""
+        found = []
+        for door in LoopKind if self.spec.change else ():
+            with suppress(SpoolError, OSError):  # a damaged state costs the comparison with it
+                found.append(loop_at(Path(self.spec.root), door, self.spec.change))
+        return pick_latest([loop for loop in found if loop is not None])
+
+    @property
+    def _remembered(self) -> GateMemory:
+        """Return the gate memory of the change's latest loop."""
+        return GateMemory(loop.folder if (loop := self._loop) else self.spec.folder)
+
+    async def _base(self, keeper: Gatekeeper, wanted: str) -> tuple[str, str]:
+        """Return the tree to compare with, and what it is."""
+        if await keeper.holds(wanted):
+            return wanted, "the start of the session"
+        if (loop := self._loop) and await keeper.holds(loop.memory.base):
+            return loop.memory.base, "the start of the loop"
+        if isinstance(self.repository, Repository):
+            timeout_s = self.spec.settings.command_timeout
+            head = await head_of(self.repository, timeout_s=timeout_s, kind="tree")
+            if await keeper.holds(head):
+                return head, "HEAD"
+        return "", ""
+
+    def _own(self) -> str:
+        return self.project.read(self.spec.change).own if self.spec.change else ""
+
+    def _texts(self) -> str:
+        """Return the change's texts before the first agent; as they are if no loop has run."""
+        ledger: BoxLedger = self._remembered.ledger()
+        if ledger.texts or not self.spec.change:
+            return ledger.texts
+        change = self.project.read(self.spec.change)
+        return f"{change.proposal}\n{change.tasks or ''}"

@@ -1,0 +1,1 @@
+"""The commands of `spool`, one module each, grouped as in its help."""

@@ -1,0 +1,1 @@
+"""Commands that check, land and undo work."""

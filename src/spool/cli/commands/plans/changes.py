@@ -1,0 +1,108 @@
+"""`spool list`, `show`, `validate` and `archive`: the changes of a project."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from spool.app.changes.change_rows import change_rows
+from spool.app.changes.review import archive as put_away
+from spool.app.changes.review import review
+from spool.app.changes.review import validate as check
+from spool.app.loops.reach import reach_of
+from spool.app.starting.effective_settings import resolve_settings
+from spool.cli.options.target import complete_change, pick_change
+from spool.domain.text.plain_text import counted
+from spool.errors import UsageError
+from spool.sources.project import find_project
+from spool.views.change_tables import in_words, show_change, show_findings, show_list
+from spool.views.say import say, say_json
+
+_change = click.argument("change", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_help = click.help_option("-h", "--help")
+
+
+@click.command("list")
+@_json
+@_help
+def list_changes(as_json: bool) -> None:
+    """List the active changes, with their tasks and their latest loops."""
+    project = find_project(Path.cwd())
+    rows = change_rows(project, reach_of().project)
+    if as_json:
+        say_json({"changes": rows})
+    elif rows:
+        show_list(rows)
+        for said in filter(None, (project.doubled(row.id) for row in rows)):
+            say(f"spool: {said}", err=True)
+    else:
+        say("No active changes.", "", "Next:", '  spool new "Add login"')
+
+
+@click.command("show")
+@_change
+@_json
+@_help
+def show(change: str | None, as_json: bool) -> None:
+    """Show a change: its proposal, its stories and tasks, and where its loop stands."""
+    project, found = pick_change(change, None, interactive=_on_terminal(), named_by="CHANGE", only_one=True)
+    shown = review(project, found)
+    if as_json:
+        say_json({**msgspec.structs.asdict(shown.change), "stories": shown.stories.stories, "loop": shown.loop})
+    else:
+        show_change(shown)
+
+
+@click.command("validate", epilog="Exit codes: 0 the changes can be run, 1 one cannot, 2 usage error.")
+@_change
+@_json
+@_help
+def validate(change: str | None, as_json: bool) -> int:
+    """Say what an agent would stumble over in a change, or in all active ones.
+
+    No tasks, no groups, a story with too many tasks, an empty proposal, no check. A change of OpenSpec is also
+    validated by the command openspec, if it is installed.
+    """
+    if change is not None:
+        project, one = pick_change(change, None, interactive=False)
+        names = [one]
+    else:
+        project = find_project(Path.cwd())
+        names = [info.id for info in project.changes()]
+    settings = resolve_settings(project.root, {}).settings
+    found = {name: check(project, name, settings) for name in names}
+    if as_json:
+        say_json({name: [in_words(one) for one in ones] for name, ones in found.items()})
+    elif not found:
+        say("No active changes.")
+    else:
+        for name, ones in found.items():
+            show_findings(name, ones)
+    return 1 if any(one.serious for ones in found.values() for one in ones) else 0
+
+
+@click.command("archive")
+@_change
+@click.option("--yes", "-y", is_flag=True, help="Do not ask, even if tasks are open.")
+@_help
+def archive(change: str | None, yes: bool) -> None:
+    """Archive a finished change.
+
+    A change in .spool/changes moves to archive/ there, with the date in front. A change of OpenSpec is archived by the
+    command openspec, which also merges its specs.
+    """
+    project, found = pick_change(change, None, interactive=_on_terminal(), named_by="CHANGE")
+    still_open = review(project, found).open_tasks
+    if still_open and not yes:
+        what = f"{found} has {counted(still_open, 'open task')}"
+        if not _on_terminal():
+            raise UsageError(what, hint="--yes archives it anyway")
+        click.confirm(f"{what}. Archive it?", abort=True, err=True)
+    say(put_away(project, found, today=datetime.now().astimezone().date()))
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()

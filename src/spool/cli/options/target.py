@@ -1,0 +1,146 @@
+"""Resolves the change named on the command line, and its settings."""
+
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spool.domain.change.change import ChangeInfo
+from spool.domain.change.plan_file.ids import is_plan_name
+from spool.domain.text.plain_text import one_line
+from spool.errors import Hint, SpoolError, UsageError
+from spool.sources.project import Project, find_project
+
+if TYPE_CHECKING:  # only commands that need settings import them
+    from spool.domain.loop.settings import Resolved
+
+
+def pick_change(
+    query: str | None, module: str | None, *, interactive: bool, named_by: str = "--change", only_one: bool = False
+) -> tuple[Project, str]:
+    """Return the project and the id of the requested change; prompt for it only if `interactive`.
+
+    `only_one` takes the only change that there is, which a command that just reads may do.
+    """
+    if query is not None and (plan := _plan_meant(query, module)) is not None:
+        return plan
+    project = find_project(Path.cwd())
+    if query is not None:
+        change_id = project.resolve(query)
+        if module is not None and change_id not in {info.id for info in project.in_module(module)}:
+            raise UsageError(f"change '{change_id}' is not in module '{module}'")
+        return project, change_id
+    candidates = project.changes() if module is None else project.in_module(module)
+    if not candidates:
+        where = f"module '{module}'" if module is not None else "this project"
+        raise UsageError(f"no active change in {where}", hint=Hint.NO_CHANGES)
+    if only_one and len(candidates) == 1:
+        return project, candidates[0].id
+    if not interactive:
+        raise UsageError(
+            f"{named_by} is required in non-interactive mode",
+            hint=f"active changes: {', '.join(i.id for i in candidates)}",
+        )
+    return project, ask_for_change(candidates)
+
+
+def _plan_meant(query: str, module: str | None) -> tuple[Project, str] | None:
+    if not is_plan_name(query):
+        return None
+    from spool.app.changes.plan_files import plan_meant  # only for a plan
+
+    if (plan := plan_meant(query, Path.cwd())) is not None and module is not None:
+        raise UsageError("--module cannot be used with a plan file")
+    return plan
+
+
+def ask_for_change(candidates: list[ChangeInfo]) -> str:
+    """Prompt for a change, picked with the arrow keys or by typing part of its name."""
+    import questionary
+
+    choices = [questionary.Choice(title=_row(info), value=info.id) for info in candidates]
+    answer = questionary.select(
+        "Which change?",
+        choices=choices,
+        default=choices[0],
+        use_search_filter=True,
+        use_jk_keys=False,
+        instruction="(arrows to move, type to search)",
+    ).ask()
+    if answer is None:
+        raise click.Abort
+    return str(answer)
+
+
+def _row(info: ChangeInfo) -> str:
+    progress = f"{info.done}/{info.total}" if info.total else "no tasks"
+    title = "" if info.title == info.id else f"  {info.title}"
+    return one_line(f"{info.id}  [{progress}]{title}")
+
+
+def resolve(root: Path | None, flags: dict[str, Any]) -> "Resolved":
+    """Return the effective settings with the origin of each."""
+    from spool.app.starting.effective_settings import resolve_settings
+
+    return resolve_settings(root, flags, flag=flag_named)
+
+
+def flag_named(name: str) -> str:
+    """Return the flag that sets a setting: --max-cost for max_cost_usd."""
+    context = click.get_current_context(silent=True)
+    params = context.command.params if context else []
+    return next((param.opts[0] for param in params if param.name == name), f"--{name.replace('_', '-')}")
+
+
+def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return shell completions for a change: ids, and the Markdown files beside what is typed."""
+    found: list[str] = []
+    with suppress(SpoolError, OSError):
+        found += [info.id for info in find_project(Path.cwd()).changes() if info.id.startswith(incomplete)]
+    with suppress(OSError):
+        found += complete_plan(ctx, param, incomplete)
+    return found
+
+
+def complete_plan(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a plan file: the Markdown files, and the folders on the way to them."""
+    typed, _, start = incomplete.rpartition("/")
+    prefix = f"{typed}/" if "/" in incomplete else ""
+    with suppress(OSError):
+        entries = sorted(Path(prefix or ".").iterdir())
+        files = [path.name for path in entries if is_plan_name(path.name) and path.is_file()]
+        folders = [f"{path.name}/" for path in entries if path.is_dir()] if prefix else []
+        return [f"{prefix}{name}" for name in (*files, *folders) if name.startswith(start)]
+    return []
+
+
+def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for an agent; none on error."""
+    from spool.app.starting.effective_settings import resolve_settings, root_here
+    from spool.harness import registry
+
+    with suppress(SpoolError, OSError):
+        tables = resolve_settings(root_here(), {}).settings.harnesses
+        return [name for name in registry.names(tables) if name.startswith(incomplete)]
+    return []
+
+
+def complete_loop(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Return shell completions for a loop: the changes of this repository's loops and all ids; none on error."""
+    from spool.app.loops.loop_list import known
+    from spool.app.loops.reach import reach_of
+
+    with suppress(SpoolError, OSError):
+        reach, loops = reach_of(), known()
+        names = [loop.change for loop in loops if reach.holds(loop)] + [loop.id for loop in loops]
+        return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    return []
+
+
+def resume_command(picked: str | None = None) -> str:
+    """Return the command that continues this loop; `picked` is a change chosen at the prompt."""
+    words = ["spool", *(word for word in sys.argv[1:] if word != "--fresh")]
+    return shlex.join([*words, "--change", picked] if picked else words)

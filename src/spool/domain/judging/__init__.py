@@ -1,0 +1,1 @@
+"""Judging a claim: the promise, the gates, and the results of single tests."""

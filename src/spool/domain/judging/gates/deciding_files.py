@@ -1,0 +1,148 @@
+"""Finds the files that decide about a project's tests: the tests themselves, their configuration and runners."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+_TEST_FOLDERS = {"test", "tests", "testing", "__tests__", "__mocks__", "spec", "specs", "e2e", "t", "xt", "cypress"}
+_SETTINGS_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".cargo", ".config"}
+_DATA_FOLDERS = {
+    "testdata",
+    "test-data",
+    "test_data",
+    "fixtures",
+    "__fixtures__",
+    "snapshots",
+    "__snapshots__",
+    "golden",
+    "goldens",
+}
+"""Folders of expected data; a source file in one of them counts as source."""
+_SCRIPT_FOLDERS = {"scripts", "script", "tools", "tool", "hack", "dev", "ops", "build", "make", "mk"}
+_SOURCE = (
+    ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rs", ".java", ".kt", ".scala", ".rb",
+    ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".ex", ".exs", ".vue", ".svelte",
+)  # fmt: skip
+_TESTS = (
+    "test_*", "test-*", "*_test.*", "*_tests.*", "*-test.*", "*-tests.*", "*.test.*", "*.tests.*", "*.spec.*",
+    "*_spec.*", "*-spec.*", "test.*", "tests.*", "*Test.*", "*Tests.*", "Test*.java", "*TestCase.java", "*IT.java",
+    "*Spec.scala", "*Spec.groovy", "*Spec.kt", "*Spec.hs", "*.t", "*.bats", "*.feature", "*.robot", "*.snap",
+    "testutil*", "testlib*", "testkit*", "testhelper*",
+)  # fmt: skip
+_SETTINGS = (
+    # what configures and runs tests
+    "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "tox.toml", "setup.cfg",
+    "pyproject.toml", "noxfile.py", ".coveragerc", "manage.py", "runtests*", "run_tests*", "run-tests*",
+    "package.json", "jest.*", "jest-*", "vitest.*", "vitest-*", "vite.config.*", "setup-tests*", "setup-jest*",
+    "karma.*", ".mocharc*", "ava.config.*", "playwright.config.*", "cypress.json", "wdio.*", ".taprc", ".nycrc*",
+    ".c8rc*", ".swcrc", ".babelrc*", "babel.config.*", "tsconfig*.json", "deno.json*", "bunfig.toml", "nx.json",
+    "turbo.json", "Makefile*", "makefile", "GNUmakefile", "*.mk", "*.make", "justfile", "Justfile", ".justfile",
+    "Taskfile.y*ml", "Rakefile", ".rspec", "mix.exs", "build.gradle*", "settings.gradle*", "gradle.properties",
+    "build.sbt", "pom.xml", "phpunit*.xml*", "Cargo.toml", "nextest.toml", "go.mod", "go.work", "CMakeLists.txt",
+    "meson.build", "BUILD", "BUILD.bazel", ".bazelrc", ".gitlab-ci.yml", "Jenkinsfile", "azure-pipelines.yml",
+    ".travis.yml", ".pre-commit-config.yaml", ".envrc", ".npmrc", ".python-version", ".tool-versions", "mise.toml",
+    ".mise.toml", ".nvmrc",
+    # what tells linters and type checkers what to overlook
+    "ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc", "pyrightconfig.json",
+    ".importlinter", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".prettierrc*",
+    "prettier.config.*", ".prettierignore", ".stylelintrc*", ".golangci.*", "clippy.toml", ".clippy.toml",
+    "rustfmt.toml", ".rustfmt.toml", ".rubocop*.yml", ".shellcheckrc", ".markdownlint*", ".yamllint*",
+    ".clang-tidy", ".clang-format", "phpstan*",
+    # what takes a test runner's place when it is imported
+    "sitecustomize.py", "usercustomize.py", "*.pth", "pytest.py", "_pytest*", "pluggy*", "iniconfig*",
+    "exceptiongroup*", "unittest.py", "unittest", "nose*.py", "argparse.py", "difflib.py", "traceback.py",
+    "inspect.py", "doctest.py",
+)  # fmt: skip
+_METADATA = (".dist-info", ".egg-info")
+"""pytest loads the plugins that a package's metadata names, wherever the path of modules finds it."""
+_CACHES = (
+    "__pycache__", "*.pyc", ".*cache", ".*_cache", ".tox", ".nox", ".coverage*", "htmlcov", ".hypothesis",
+    "node_modules", ".venv", "venv", ".eggs", ".DS_Store", ".idea", ".vscode", "*.log", "target", "coverage",
+    # what Spool and agents leave
+    ".spool", ".claude", ".codex", ".gemini", ".opencode", ".qwen", ".aider*",
+)  # fmt: skip
+_SENTENCE = re.compile(r"[.;:!?](?=\s|$)|\n")
+_CHANGING = re.compile(
+    r"\b(?:remov|delet|drop|renam|mov(?:e|ing)|rewrit|replac|chang|edit|updat|migrat|port(?:ing)?\b|fix|refactor|restructur|"
+    r"reorganis|reorganiz|split|merg|clean|adapt|adjust|convert)",
+    re.IGNORECASE,
+)
+_TEST_FILE = re.compile(r"(?P<path>[^\s:][^:\n]*?\.\w+)(?:::(?P<name>[^\[]*)| > )")
+
+
+def decides(path: str) -> bool:
+    """Whether a file is a test or decides about tests, by its name."""
+    return is_test(path) or is_setting(path)
+
+
+def is_test(path: str) -> bool:
+    """Whether a file is a test, or what a test needs or expects, by its name."""
+    *folders, name = path.split("/")
+    inside = {folder.lower() for folder in folders}
+    data = inside & _DATA_FOLDERS and not name.endswith(_SOURCE)
+    return bool(inside & _TEST_FOLDERS or data) or _fits(path, _TESTS)
+
+
+def is_setting(path: str) -> bool:
+    """Whether a file chooses, configures or runs tests, by its name."""
+    *folders, _ = path.split("/")
+    if any(folder.lower() in _SETTINGS_FOLDERS or folder.endswith(_METADATA) for folder in folders):
+        return True
+    return "__pycache__" in folders or _fits(path, _SETTINGS)
+
+
+def _fits(path: str, patterns: Iterable[str]) -> bool:
+    *folders, name = path.split("/")
+    return any(fnmatchcase(part, pattern) for part in (*folders[:1], name) for pattern in patterns)
+
+
+def may_be_script(path: str) -> bool:
+    """Whether a file is where projects keep the scripts that their settings run."""
+    return any(folder.lower() in _SCRIPT_FOLDERS for folder in path.split("/")[:-1])
+
+
+def is_cache(path: str) -> bool:
+    """Whether an ignored path is one that test runners and tools leave everywhere."""
+    return any(fnmatchcase(part, pattern) for part in path.strip("/").split("/") for pattern in _CACHES)
+
+
+def test_file(test: str) -> str:
+    """Return the file that a test's id places it in; empty if it names none, or if it is a source file's doctest."""
+    found = _TEST_FILE.match(test)
+    if found is None:
+        return ""
+    path, name = found["path"], found["name"] or ""
+    stem = path.rpartition("/")[2].partition(".")[0]
+    return "" if "." in name or name == stem else path
+
+
+def is_named(path: str, text: str) -> bool:
+    """Whether a text names a path, or one of its folders, with a slash at its end, as what is to change.
+
+    "Put the tests under tests/" says where new ones belong, and allows nothing else.
+    """
+    parts = path.split("/")
+    folders = ["/".join(parts[:count]) + "/" for count in range(1, len(parts))]
+    changed = [sentence for sentence in _SENTENCE.split(text) if _CHANGING.search(sentence)]
+    return _stands_in(path, text) or any(_stands_in(name, sentence) for name in folders for sentence in changed)
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text by itself, not as a part of a longer path."""
+    start = r"(?<![\w/.-])(?:\./)?"
+    end = r"(?![\w/-])(?!\.\w)" if not name.endswith("/") else r"(?![\w-])(?!\.\w)"
+    return re.search(start + re.escape(name) + end, text) is not None
+
+
+def names_test(text: str, test: str) -> bool:
+    """Whether a text names a test: by its whole id, or by the name at its end."""
+    name = re.split(r"::|[.\s>]", test.partition("[")[0])[-1]
+    return _stands_in(test, text) or (len(name) > 5 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None)
+
+
+def test_is_in(test: str, path: str) -> bool:
+    """Whether a test's id places it in a file: by path, or as a dotted module."""
+    if test.startswith((f"{path}::", f"{path} ", f"{path}:")) or test == path:
+        return True
+    stem = path.rpartition(".")[0].replace("/", ".")
+    return bool(stem) and (f".{test}." == f".{stem}." or test.startswith(f"{stem}.") or f".{stem}." in f".{test}.")

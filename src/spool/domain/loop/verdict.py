@@ -1,0 +1,270 @@
+"""Decides what follows an iteration. Pure: each scenario of the specification is one row of a table test."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from spool.domain.agent.stream import Usage
+from spool.domain.judging.gates.gate import GateResult, Proof, refusal
+from spool.domain.judging.promise import PromiseKind
+from spool.domain.loop.budget import Budgets, Exceeded, Limit, exceeded
+from spool.domain.loop.outcome import Outcome, OutcomeKind, Refusal
+from spool.domain.loop.pacing import error_pause_s, rate_limit_wait_s
+from spool.domain.text.plain_text import counted, quoted, with_reason
+from spool.errors import Hint
+
+
+class Status(StrEnum):
+    """The status of a loop."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STUCK = "stuck"
+    STOPPED = "stopped"
+
+
+class ExitCode(IntEnum):
+    """The exit codes of the commands."""
+
+    COMPLETE = 0
+    FAILED = 1
+    USAGE = 2
+    EXHAUSTED = 3
+    STUCK = 4
+    UNCOMMITTED = 5
+    POSTPONED = 75
+    """Try again later, here or elsewhere: `EX_TEMPFAIL`."""
+    INTERRUPTED = 130
+
+
+class Limits(Budgets, frozen=True, kw_only=True):
+    """The limits at which a loop ends unfinished. Iterations and errors count per run, budgets per loop."""
+
+    min_iterations: int = 1
+    max_iterations: int | None = 50
+    error_threshold: int = 10
+    error_pause_s: float = 1.0
+    rate_limit_pause_s: float = 30.0
+    """The first wait for a rate limit without a known end; it doubles each time. 0 ends the loop instead."""
+    fail_fast: bool = False
+    ends_hopeless: bool = True
+    """Whether an error that only a person can mend ends the loop at once."""
+    stall: int = 0
+    """Consecutive iterations without progress; 0 disables this limit."""
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of this run, including the iteration that just ended."""
+
+    run_iterations: int
+    errors_in_row: int = 0
+    waits_in_row: int = 0
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """Continue with the next iteration, after a pause."""
+
+    pause_s: float = 0.0
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Wait for a rate limit; the iteration does not count."""
+
+    seconds: float
+    reason: str
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """End the loop."""
+
+    status: Status
+    reason: str
+    exit_code: ExitCode
+    limit: Limit | None = None
+    """The limit that ended it, if raising it lets the loop continue."""
+    hint: str = ""
+    """The next step: a value of `errors.Hint`, or text."""
+    retry_at: datetime | None = None
+    """When to start the loop again, if it ends only because it waits elsewhere for a rate limit."""
+
+
+def postponed(reason: str, retry_at: datetime) -> Finish:
+    """Return the end of a loop that is to be started again later."""
+    return Finish(Status.STOPPED, reason, ExitCode.POSTPONED, retry_at=retry_at)
+
+
+def with_failed_commits(finish: Finish, failed: int) -> Finish:
+    """Return the end of a loop that is done but could not commit all of its work."""
+    if finish.status is not Status.DONE or not failed:
+        return finish
+    reason = f"{finish.reason}, but {counted(failed, 'commit')} failed"
+    return Finish(finish.status, reason, ExitCode.UNCOMMITTED)
+
+
+def undelivered(finish: Finish) -> Finish:
+    """Return the end of a loop whose work did not reach its branch."""
+    if finish.status is not Status.DONE:
+        return finish
+    also = "and" if finish.exit_code is ExitCode.UNCOMMITTED else "but"
+    return Finish(finish.status, f"{finish.reason}, {also} its branch was not updated", ExitCode.UNCOMMITTED)
+
+
+class NextStory(msgspec.Struct, frozen=True):
+    """Drop the checkpoint of a finished story and continue with the next."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Retry the story, from its checkpoint or, with `keep`, from the tree as it is."""
+
+    because: str
+    own_words: str = ""
+    refusal: str = ""
+    keep: bool = False
+    retry: int = 1
+    max_retries: int = 0
+
+
+Verdict = Continue | Wait | Finish | NextStory | Retry
+UNSEEN = (OutcomeKind.INTERRUPTED, OutcomeKind.RATE_LIMITED)
+"""Outcomes that are not checked, because the agent could not do its work."""
+
+
+def advance(tally: Tally, outcome: Outcome) -> Tally:
+    """Count an iteration that just ended. A rate limit counts as none and does not reset the errors."""
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        return msgspec.structs.replace(tally, waits_in_row=tally.waits_in_row + 1)
+    errors = tally.errors_in_row + 1 if outcome.is_error else 0
+    return Tally(run_iterations=tally.run_iterations + 1, errors_in_row=errors)
+
+
+def judge_prompt(
+    outcome: Outcome,
+    tally: Tally,
+    limits: Limits,
+    *,
+    refused: GateResult | None = None,
+    used: Usage = Usage(),  # noqa: B008 - a frozen value
+    done: str,
+    certain: bool = False,
+    idle: int,
+    now: float,
+    jitter: Callable[[], float],
+) -> Verdict:
+    """Decide what follows an iteration of `spool ralph` or `wt-loop`.
+
+    `refused` is the gate that rejected its claim, and `used` the usage of the whole loop. `done` is the reason why the
+    work is done, or empty; `certain` means that a criterion says so, whatever became of the agent; `idle` counts
+    consecutive iterations without progress.
+    """
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    finished = Finish(Status.DONE, done, ExitCode.COMPLETE)
+    if done and certain:
+        return finished
+    if outcome.exceeded is not None:
+        return out_of_budget(outcome.exceeded)
+    if limits.fail_fast and (outcome.is_error or outcome.exit_code not in (0, None)):
+        return Finish(Status.STUCK, f"fail-fast: {_words(outcome)}", ExitCode.FAILED)
+    if done and tally.run_iterations >= limits.min_iterations:
+        return finished
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
+    if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
+        reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
+        return Finish(Status.STUCK, reason, ExitCode.STUCK)
+    last = f"; the last claim was refused: {refused.name}: {refused.why}" if refused else ""
+    if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
+        reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{last}"
+        return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED, hint=refused.hint if refused else "")
+    if spent := exceeded(limits, used):
+        return out_of_budget(spent)
+    if limits.stall and idle >= limits.stall and tally.run_iterations >= limits.min_iterations:
+        reason = f"no progress in {counted(idle, 'iteration')} in a row{last}"
+        return Finish(Status.STUCK, reason, ExitCode.STUCK, Limit.STALL)
+    return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
+
+
+def judge_story(
+    outcome: Outcome,
+    tally: Tally,
+    limits: Limits,
+    *,
+    retries: int,
+    max_retries: int,
+    refused: GateResult | None,
+    now: float,
+    jitter: Callable[[], float],
+) -> Verdict:
+    """Decide what follows an attempt at a story of `spool run`; `refused` is the gate that rejected its COMPLETE."""
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        return Finish(Status.STOPPED, outcome.reason, ExitCode.INTERRUPTED)
+    if outcome.kind is OutcomeKind.RATE_LIMITED:
+        return _wait(outcome, tally, limits, now=now, jitter=jitter)
+    if outcome.exceeded is not None:  # the attempt stays in the tree, and counts as none
+        return out_of_budget(outcome.exceeded)
+    claimed = outcome.kind is OutcomeKind.COMPLETED
+    if claimed and refused is None:
+        return NextStory()
+    if outcome.hopeless and limits.ends_hopeless:
+        return _hopeless(outcome)
+    because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
+    if retries >= max_retries:
+        reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
+        return Finish(Status.STUCK, reason, ExitCode.FAILED, hint=refused.hint if claimed and refused else "")
+    retry = Retry(because, retry=retries + 1, max_retries=max_retries)
+    if claimed and refused:
+        return msgspec.structs.replace(retry, refusal=refused.tell_agent, keep=True)
+    # Pass on only the agent's own words; retry a crash or silence without additional context.
+    if outcome.kind is OutcomeKind.FAILED:
+        return msgspec.structs.replace(retry, own_words=outcome.reason)
+    if outcome.refused is None:
+        return retry
+    if outcome.refused.claim is PromiseKind.FAILED:
+        return msgspec.structs.replace(retry, own_words=outcome.refused.quote)
+    return msgspec.structs.replace(retry, refusal=refusal_words(outcome.refused), keep=True)
+
+
+def unverifiable(proof: Proof | None, gates: Sequence[GateResult], times: int) -> Finish | None:
+    """End the loop at the second claim in a row that cannot be checked."""
+    if proof is not Proof.UNVERIFIABLE or times < 2:
+        return None
+    refused = refusal(gates)
+    why = f"{refused.name}: {refused.why}" if refused else "a gate cannot be started"
+    return Finish(Status.STUCK, f"the work cannot be verified: {why}", ExitCode.STUCK)
+
+
+def refusal_words(refused: Refusal) -> str:
+    """Return the refusal for the agent; the prompt says how to write a promise."""
+    return f"Your last message held this, and it did not count as a promise ({refused.why}):\n\n{quoted(refused.quote)}"
+
+
+def out_of_budget(spent: Exceeded) -> Finish:
+    """Return the end of a loop whose budget is used up."""
+    return Finish(Status.STUCK, spent.reason, ExitCode.STUCK, spent.limit)
+
+
+def _wait(outcome: Outcome, tally: Tally, limits: Limits, *, now: float, jitter: Callable[[], float]) -> Wait | Finish:
+    if not limits.rate_limit_pause_s:
+        return Finish(Status.STUCK, f"rate limited: {outcome.reason}", ExitCode.STUCK)
+    seconds = rate_limit_wait_s(
+        tally.waits_in_row - 1,
+        now=now,
+        retry_after_s=outcome.retry_after_s,
+        resets_at=outcome.resets_at,
+        jitter=jitter,
+        base_s=limits.rate_limit_pause_s,
+    )
+    return Wait(seconds, outcome.reason)
+
+
+def _hopeless(outcome: Outcome) -> Finish:
+    return Finish(Status.STUCK, _words(outcome), ExitCode.STUCK, hint=outcome.note or Hint.RUN_AGENT)
+
+
+def _words(outcome: Outcome) -> str:
+    text = with_reason(outcome.kind, outcome.reason)
+    return text if outcome.is_error or outcome.exit_code in (0, None) else f"{text} (exit code {outcome.exit_code})"

@@ -1,0 +1,1 @@
+"""Text, durations, moments and sizes: reading, cleaning and formatting."""

@@ -1,0 +1,1 @@
+"""The queue on Temporal: connection, workflows, submission and steering."""

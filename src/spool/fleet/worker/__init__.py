@@ -1,0 +1,1 @@
+"""A host of the fleet: its worker, and the runs that it makes."""

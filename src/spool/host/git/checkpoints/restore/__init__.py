@@ -1,0 +1,1 @@
+"""Restores a recorded working tree, its refs and its unfinished work."""

@@ -1,0 +1,92 @@
+"""Reads a change's stories from its files, off the event loop and with a timeout."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from spool.domain.change.change import Change
+from spool.domain.change.story import RepairStory, StoryList, parse_scenarios, parse_stories
+from spool.domain.loop.prompt import ChangeTexts
+from spool.domain.text.common_fields import carried
+from spool.errors import ChangeError, CommandTimeout, Hint
+from spool.sources.openspec import OpenSpec
+from spool.sources.project import Project, names_in, read_text
+
+_Result = TypeVar("_Result")
+
+
+class ChangeStories:
+    """The stories and prompt texts of one change, from any source."""
+
+    def __init__(
+        self,
+        project: Project,
+        change_id: str,
+        *,
+        timeout_s: float,
+        openspec: OpenSpec | None = None,
+        errand: RepairStory | None = None,
+    ) -> None:
+        self._project = project
+        self._change_id = change_id
+        self._timeout_s = timeout_s
+        self._openspec = openspec
+        self._errand = errand
+        self._concerns: list[str] = []
+
+    async def refresh(self) -> StoryList:
+        """Return the current stories, and collect openspec's objections if it is used."""
+        found = await self.stories()
+        if self._openspec is not None:
+            self._concerns += await self._openspec.concerns(self._change_id, found)
+        return found
+
+    async def stories(self) -> StoryList:
+        """Return the current stories, and last what Spool itself asks for."""
+        found = await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
+        return StoryList((*found.stories, self._errand.story)) if self._errand else found
+
+    def concerns(self) -> list[str]:
+        """Return openspec's objections so far, and clear them."""
+        concerns, self._concerns = self._concerns, []
+        return concerns
+
+    async def prompt_parts(self) -> ChangeTexts:
+        """Return the texts that go into every story's prompt."""
+        return await self._off_the_loop(self._texts)
+
+    def _texts(self) -> ChangeTexts:
+        change = self._project.read(self._change_id)
+        scenarios = tuple(read_scenarios(self._project.root / change.directory))
+        return ChangeTexts(scenarios=scenarios, task_file=change.task_file, **carried(change, ChangeTexts))
+
+    async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
+        """Read in a thread: a file system may hang, like a command."""
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(read), self._timeout_s)
+        except TimeoutError:
+            raise CommandTimeout(
+                f"reading change '{self._change_id}' did not finish within {self._timeout_s:g} s",
+                hint=Hint.COMMAND_TIMEOUT,
+            ) from None
+
+
+def read_stories(project: Project, change_id: str) -> StoryList:
+    """Read a change's stories."""
+    return require_stories(project.read(change_id))
+
+
+def require_stories(change: Change) -> StoryList:
+    """Return the stories of a change; refuse a half-planned one, without tasks."""
+    stories = parse_stories(change.tasks or "")
+    if not stories.stories:
+        what = "it has no tasks.md" if change.tasks is None else "its tasks.md has no tasks"
+        raise ChangeError(f"change '{change.id}' is only half-planned: {what}", hint="write `- [ ] 1.1 …` tasks first")
+    return stories
+
+
+def read_scenarios(folder: Path) -> list[str]:
+    """Return the scenarios of a change's specs, in order."""
+    specs = [folder / "specs" / name / "spec.md" for name in names_in(folder / "specs")]
+    return [scenario for spec in specs for scenario in parse_scenarios(read_text(spec) or "")]

@@ -27,7 +27,7 @@ demo: $(RUNTIME)
 test: check
 	$(PYTEST)
 
-# What `make test` leaves out, and the long profiles; hours. docs/reliability.md has the counts.
+# What `make test` leaves out, and the long profiles; hours. docs/evidence.md has the counts.
 long: marked faults soak liars fleet-soak
 
 marked: $(READY)
@@ -41,7 +41,7 @@ root-test: $(READY)
 fast: $(READY)
 	$(PYTEST) -q tests/unit tests/seeds
 
-# The long profiles of the fault tests; SPOOL_SEED draws other trials. docs/reliability.md has the last results.
+# The long profiles of the fault tests; SPOOL_SEED draws other trials. docs/evidence.md has the last results.
 FAULTS := tests/faults tests/integration/checkpoints/test_random_trees.py tests/integration/checkpoints/test_killed.py
 faults: $(READY)
 	SPOOL_FAULTS_SCALE=$(or $(SPOOL_FAULTS_SCALE),1) $(PYTEST) $(EVERY) --durations 15 $(FAULTS) \

@@ -21,7 +21,7 @@ All that is compared runs in turns within one run. A figure is the median of the
 the middle half of them in brackets. "Processor time" is the same ratio of the time that processes really ran, which
 other work on the machine changes less: where the load is higher than the number of cores (here: {busy}), it decides
 whether an aim is met. For other loops it is in brackets. Every loop runs the same stub agent, and the pauses that some
-loops make between iterations are removed. `docs/performance.md` says what was tried, and what it brought.
+loops make between iterations are removed. `docs/evidence.md` says what was tried, and what it brought.
 """
 
 

@@ -21,7 +21,7 @@ MARK = "<!-- runnable -->"
 PAGES = sorted(str(path.relative_to(TOP)) for path in [TOP / "README.md", *(TOP / "docs").glob("*.md")])
 EXPECTED = {
     "README.md",
-    *(f"docs/{name}.md" for name in ("index", "install", "plans", "run", "ralph", "recipes", "api")),
+    *(f"docs/{name}.md" for name in ("index", "install", "plans", "loops", "recipes", "integration")),
 }
 
 

@@ -117,7 +117,7 @@ def test_a_run_in_another_pid_namespace_leaves_the_agents_of_this_one_alone(scra
 
 @pytest.mark.root
 def test_without_a_control_group_the_agent_itself_is_gone(scratch: Scratch) -> None:
-    """Its detached children may stay; docs/reliability.md names this limit."""
+    """Its detached children may stay; docs/evidence.md names this limit."""
     fake_agent(scratch, FAMILY)
     argv = without_control_groups(scratch.argv("ralph", "Work", "--change", CHANGE))
     with running(scratch, argv=argv) as runner:

@@ -1,4 +1,4 @@
-"""Makes the pictures of the loop screen, for the README and docs/look.md: `make picture`."""
+"""Makes the pictures of the loop screen, for the README and docs/watching.md: `make picture`."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
 """Spool's look: the colours, signs and words for states, the same on the terminal, the screen and in reports.
 
-docs/look.md describes it. A sign and a word always stand beside a colour, so everything is readable without colour.
+docs/watching.md describes it. A sign and a word always stand beside a colour, so everything is readable without colour.
 """
 
 from enum import Enum

@@ -278,7 +278,7 @@ def _check_revert(before: _Seen, mutated: _Seen, after: _Seen) -> None:
 
 
 def _check_portraits(before: _Seen, after: _Seen) -> None:
-    """Hold the second description of the tree against the first; only what docs/reliability.md lists may differ."""
+    """Hold the second description of the tree against the first; only what docs/evidence.md lists may differ."""
     found = differences(before.portrait, after.portrait)
     assert not [fact for fact in found if not _excused(fact, before, after)]
 

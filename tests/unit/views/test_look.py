@@ -1,4 +1,4 @@
-"""The look is the one that docs/look.md describes, and can be read."""
+"""The look is the one that docs/watching.md describes, and can be read."""
 
 import re
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from spool.views.report.style import PAGE
 from spool.web.links import Links
 from spool.web.loop_list import list_panels
 
-TEXT = (Path(__file__).parents[3] / "docs" / "look.md").read_text()
+TEXT = (Path(__file__).parents[3] / "docs" / "watching.md").read_text()
 
 
 def test_every_state_has_a_look() -> None:

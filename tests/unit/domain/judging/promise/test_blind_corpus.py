@@ -1,4 +1,4 @@
-"""Messages written blind: the figures of docs/promises.md, through five decoders and in random pieces."""
+"""Messages written blind: the figures of docs/agents.md, through five decoders and in random pieces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spool.harness.registry import find
 from tests.corpus.streams import ENCODERS, Row
 
 FOLDER = Path(__file__).parents[4] / "corpus" / "blind"
-DOCS = Path(__file__).parents[5] / "docs" / "promises.md"
+DOCS = Path(__file__).parents[5] / "docs" / "agents.md"
 HALVES = ("tuning", "heldback")
 
 
@@ -56,7 +56,7 @@ def score(half: str, agent: str) -> Counter[str]:
 
 
 def published(half: str, agent: str) -> Counter[str]:
-    """Return the row of docs/promises.md for a half and a decoder."""
+    """Return the row of docs/agents.md for a half and a decoder."""
     line = re.search(rf"^\| {half} \| {agent} \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", DOCS.read_text(), re.MULTILINE)
     assert line is not None
     names = ("rows", "right", "false accept", "false reject")

@@ -1,4 +1,4 @@
-# Start with `make demo` or `make test`; both first install their dependencies into .venv.
+# `make help` lists the targets. `make demo` and `make test` first install their dependencies into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -17,18 +17,50 @@ WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 EVERY := -m "long or not long"
 
-.PHONY: demo test root-test long marked liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
+# Where `make install` puts Spool's own environment, and the links to its commands.
+HOUSE := $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/spool-loop
+COMMANDS := $(or $(PREFIX),$(HOME)/.local)/bin
+
+.PHONY: help install uninstall demo test root-test long marked liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
   moving-picture web-pictures settings-page docs bench bench-quick bench-gates loops dist sdist-check lock clean
 
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+install: ## Install spool and wt-loop for you, into ~/.local; EXTRAS=web,fleet,otel adds those
+	$(ENOUGH)
+	@for name in spool wt-loop; do \
+	  link="$(COMMANDS)/$$name"; \
+	  if test -e "$$link" && test "$$(readlink "$$link")" != "$(HOUSE)/bin/$$name"; then \
+	    echo "$$link exists and was not made by make install; remove it, or: make install PREFIX=DIR" >&2; exit 1; \
+	  fi; \
+	done
+	"$(PYTHON)" -m venv "$(HOUSE)"
+	"$(HOUSE)/bin/python" $(PIP) --require-hashes -r requirements/run.txt
+	"$(HOUSE)/bin/python" $(PIP) --no-deps --no-build-isolation --force-reinstall .
+	test -z "$(EXTRAS)" || "$(HOUSE)/bin/python" $(PIP) --no-build-isolation ".[$(EXTRAS)]"
+	mkdir -p "$(COMMANDS)"
+	ln -sfn "$(HOUSE)/bin/spool" "$(COMMANDS)/spool"
+	ln -sfn "$(HOUSE)/bin/wt-loop" "$(COMMANDS)/wt-loop"
+	@case ":$$PATH:" in *":$(COMMANDS):"*) echo "installed: spool demo" ;; \
+	  *) echo 'installed; add it to your PATH: export PATH="$(COMMANDS):$$PATH"' ;; esac
+
+uninstall: ## Remove what make install made; loops, settings and state stay
+	@for name in spool wt-loop; do \
+	  link="$(COMMANDS)/$$name"; \
+	  if test "$$(readlink "$$link")" = "$(HOUSE)/bin/$$name"; then rm "$$link"; fi; \
+	done
+	rm -rf "$(HOUSE)"
+
 # Only what Spool needs to run; the tools of its tests are not installed.
-demo: $(RUNTIME)
+demo: $(RUNTIME) ## Watch a loop without an agent or a key
 	$(BIN)/spool demo
 
-test: check
+test: check ## Run all checks and tests
 	$(PYTEST)
 
 # What `make test` leaves out, and the long profiles; hours. docs/evidence.md has the counts.
-long: marked faults soak liars fleet-soak
+long: marked faults soak liars fleet-soak ## Run the tests that make test leaves out; hours
 
 marked: $(READY)
 	$(PYTEST) -m long --ignore tests/liars
@@ -38,7 +70,7 @@ root-test: $(READY)
 	$(PYTEST) -m "root and not long"
 
 # The part of the suite for every save: unit tests and the scenarios of the specifications.
-fast: $(READY)
+fast: $(READY) ## Run the unit tests and the scenarios of the specifications
 	$(PYTEST) -q tests/unit tests/seeds
 
 # The long profiles of the fault tests; SPOOL_SEED draws other trials. docs/evidence.md has the last results.
@@ -55,10 +87,10 @@ fleet-soak: $(READY)
 	$(BIN)/python -m tests.fleet.soak $(or $(SPOOL_FLEET_CHANGES),200)
 
 # All claims of tests/liars on all doors.
-liars: $(READY)
+liars: $(READY) ## Play all lies and honest claims
 	$(PYTEST) $(EVERY) -q tests/liars
 
-check: $(READY)
+check: $(READY) ## Lint, check types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -66,7 +98,7 @@ check: $(READY)
 
 # The site, in site/. Strict: a page that is not in the navigation or a link that leads nowhere is an error, and so is
 # anything that a page loads from elsewhere.
-docs: $(DOCS)
+docs: $(DOCS) ## Build the site into site/
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
 	.venv-docs/bin/python docs/loads_nothing.py site
 
@@ -110,7 +142,7 @@ settings-page: $(READY)
 
 # Spool against bare floors and other loops; writes bench/RESULTS.md. Takes 20 minutes on a quiet machine, and
 # then as long as `make fast` and `make test`, which it measures last.
-bench: $(READY) loops
+bench: $(READY) loops ## Measure, and write bench/RESULTS.md
 	$(BIN)/python -m bench --write
 
 bench-quick: $(READY)
@@ -150,7 +182,7 @@ $(DOCS): requirements/docs.txt
 	touch $(DOCS)
 
 # The wheel and the sdist, in dist/.
-dist: $(READY)
+dist: $(READY) ## Build the wheel and the sdist into dist/
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("temporalio", reason="the extra [fleet] is not installed: pip install 'spool-loop[fleet]'")
+pytest.importorskip("temporalio", reason="the extra [fleet] is not installed: make .venv/.ready")
 
 from tests.fleet.support import Fleet, Server, running_server
 

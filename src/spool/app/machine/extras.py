@@ -15,19 +15,23 @@ def install_command(extra: str) -> str:
     try:
         found = distribution(_PACKAGE)
     except PackageNotFoundError:
-        return f"pip install '{_PACKAGE}[{extra}]'"
+        return _by_pip(".", extra)
     source, needed = _source(found), _needed(found, extra)
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         return shlex.join(["uv", "tool", "install", *(word for name in needed for word in ("--with", name)), source])
     if (Path(sys.prefix) / "pipx_metadata.json").is_file():
         return shlex.join(["pipx", "inject", _PACKAGE, *needed])
-    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
+    return _by_pip(source, extra)
+
+
+def _by_pip(source: str, extra: str) -> str:
+    return shlex.join([sys.executable, "-m", "pip", "install", f"{source}[{extra}]"])
 
 
 def _source(found: Distribution) -> str:
-    """Return the folder that Spool was installed from, else its name: a registry may have another package of it."""
+    """Return the folder that Spool was installed from, else a clone: whoever owns its name in a registry is unknown."""
     origin = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
-    return unquote(urlsplit(origin).path) if origin.startswith("file://") else _PACKAGE
+    return unquote(urlsplit(origin).path) if origin.startswith("file://") else "."
 
 
 def _needed(found: Distribution, extra: str) -> list[str]:

@@ -24,11 +24,11 @@ class Installed:
 @pytest.mark.parametrize(
     ("marker", "url", "expected"),
     [
-        ("uv-receipt.toml", "", "uv tool install --with 'starlette>=0.37' --with uvicorn spool-loop"),
+        ("uv-receipt.toml", "", "uv tool install --with 'starlette>=0.37' --with uvicorn ."),
         ("uv-receipt.toml", "file:///a%20b", "uv tool install --with 'starlette>=0.37' --with uvicorn '/a b'"),
         ("pipx_metadata.json", "file:///a", "pipx inject spool-loop 'starlette>=0.37' uvicorn"),
-        ("", "", "pip install 'spool-loop[web]'"),
-        ("", "file:///a", "pip install '/a[web]'"),
+        ("", "", f"{sys.executable} -m pip install '.[web]'"),
+        ("", "file:///a", f"{sys.executable} -m pip install '/a[web]'"),
     ],
 )
 def test_uv_users_read_uv_tool_install_with_and_pipx_users_pipx_inject(

@@ -16,9 +16,8 @@ from spool.errors import SpoolError
 from spool.host.git.landing.target_branch import Target
 from spool.host.git.landing.target_errors import Unsettled
 from spool.host.git.repository import Repository, find_repository
-from spool.host.runner.identity import this_runner
 from spool.host.state.landings import Landings
-from spool.host.state.lock import LANDING, Holder, held
+from spool.host.state.lock import TreeWork, held_for
 
 _Result = TypeVar("_Result")
 
@@ -87,15 +86,8 @@ class Moves:
 
     def _tree_lock(self, move: Move) -> AbstractContextManager[None]:
         """Hold the lock of the target's working tree, so that no loop runs in it while it moves."""
-        holder = Holder(
-            runner=this_runner(),
-            run_id="",
-            door=LANDING,
-            change=move.change,
-            directory=move.top,
-            since=self._clock.now(),
-        )
-        return held(self._repository.spool_dir / "locks", [Path(move.top)] if move.top else [], holder)
+        tree = Path(move.top) if move.top else None
+        return held_for(TreeWork.LAND, self._repository.spool_dir / "locks", tree, change=move.change)
 
 
 async def _deaf(work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -17,22 +17,15 @@ from spool.errors import CommandError, LockedError, StateError
 from spool.host.agents.sweep import signal_exactly
 from spool.host.git.checkouts import common_dir
 from spool.host.runner.termination import stop_runner
-from spool.host.state.files import replace_file
 from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import read_loop_file, rewrite_loop_file
 from spool.host.state.loop_store import StateFolder
-from spool.host.state.run_registry import STOPPED_BY, this_machine
-
-
-def note_stop(loop: LoopSummary, by: str) -> None:
-    """Write down who is about to stop a loop, for its runner to say; without it only the signal is known."""
-    with suppress(OSError, StateError):
-        replace_file(this_machine().beside(loop.run_id, STOPPED_BY), by.encode())
+from spool.host.state.run_registry import note_stop, this_machine
 
 
 def ask_to_stop(loop: LoopSummary, by: str) -> bool:
     """Ask a runner to stop, without waiting; return whether it was alive."""
-    note_stop(loop, by)
+    note_stop(loop.run_id, by)
     return signal_exactly(loop.runner.pid, loop.runner.start_time, signal.SIGTERM)
 
 
@@ -40,7 +33,7 @@ def stop_all(loops: Sequence[LoopSummary], *, by: str) -> list[bool]:
     """Stop these loops in parallel and wait; return for each whether it has exited."""
     for loop in loops:
         if loop.running:
-            note_stop(loop, by)
+            note_stop(loop.run_id, by)
     with ThreadPoolExecutor(max_workers=32) as pool:  # each only waits
         gone = list(pool.map(lambda loop: stop_runner(loop.runner), loops))
     for loop in loops:

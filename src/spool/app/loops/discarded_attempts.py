@@ -12,8 +12,7 @@ from spool.host.clock import SystemClock
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.checkpoints.pace import Pace, paced
 from spool.host.git.repository import NoRepository, Repository, find_repository
-from spool.host.runner.identity import this_runner
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import TreeWork, held_for
 
 _Result = TypeVar("_Result")
 _BY_HAND = "by hand"
@@ -77,18 +76,7 @@ def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: b
         checkpoints = Checkpoints(repository, _BY_HAND, now=clock.now, timeout_s=settings.command_timeout)
         if not lock:
             return await work(checkpoints)
-        with held(repository.spool_dir / "locks", [repository.top], _holder(repository, clock)):
+        with held_for(TreeWork.RESTORE, repository.spool_dir / "locks", repository.top):
             return await work(checkpoints)
 
     return asyncio.run(main())
-
-
-def _holder(repository: Repository, clock: SystemClock) -> Holder:
-    return Holder(
-        runner=this_runner(),
-        run_id="",
-        door="checkpoint",
-        change="restore",
-        directory=str(repository.top),
-        since=clock.now(),
-    )

@@ -20,8 +20,7 @@ from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.checkpoints.pace import Pace, paced
 from spool.host.git.repository import NoRepository, Repository, find_repository
 from spool.host.git.workspaces.opening import open_workspace
-from spool.host.runner.identity import this_runner
-from spool.host.state.lock import UNDOING, Holder, held
+from spool.host.state.lock import TreeWork, held_for
 from spool.host.state.loop_store import StateFolder
 
 Agree = Callable[[Undo], bool]
@@ -61,17 +60,13 @@ async def _undo(name: str | None, *, run: bool, agrees: Agree) -> Undone:
     settings, clock = resolve_settings(None, {}).settings, SystemClock()
     timeout_s = settings.command_timeout
     ground = await _ground(name, timeout_s=timeout_s)
-    top = ground.repository.top
 
     def beginnings(change: str) -> Beginnings:
         large, now = settings.large_file_mb << 20, clock.now
         kept = Checkpoints(ground.repository, change, now=now, timeout_s=timeout_s, large_file_bytes=large)
         return Beginnings(kept, now=now)
 
-    holder = Holder(
-        runner=this_runner(), run_id="", door=UNDOING, change=ground.change, directory=str(top), since=clock.now()
-    )
-    with held(ground.locks, [top], holder):
+    with held_for(TreeWork.UNDO, ground.locks, ground.repository.top, change=ground.change):
         await beginnings(ground.change or "undo").finish_cut_short()
         begun = _meant(await beginnings(ground.change or "undo").all(), ground, run=run)
         here, spans = beginnings(begun.change), list(_spans(_root(ground, begun.change), begun.change))

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -30,8 +29,7 @@ from spool.host.git.workspaces.clones import (
 from spool.host.git.workspaces.delivery import FETCHED, Branches
 from spool.host.git.workspaces.inspection import Inspection, Loose
 from spool.host.git.workspaces.opening import serving
-from spool.host.runner.identity import this_runner
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import TreeWork, held_for
 from spool.host.state.places import user_data
 from spool.sources.project import find_project
 
@@ -90,7 +88,8 @@ def remove_workspace(row: WorkspaceRow, agrees: Callable[[Loose], bool]) -> bool
     """
     path = Path(row.path)
     common = Path(row.common_dir)
-    with held(common / "spool" / "locks", [path], _holder(row)) if common.is_dir() else nullcontext():
+    locks = common / "spool" / "locks"
+    with held_for(TreeWork.REMOVE, locks, path, change=row.change) if common.is_dir() else nullcontext():
         loose = asyncio.run(_inspect(row)) if common.is_dir() else Loose(unknown=f"{common} is gone")
         if not loose.nothing and not agrees(loose):
             return False
@@ -181,14 +180,3 @@ def _status(root: Path, change: str, path: Path) -> Status | None:
 
 def _status_of(loop: LoopSummary | None) -> Status | None:
     return loop.status if loop else None
-
-
-def _holder(row: WorkspaceRow) -> Holder:
-    return Holder(
-        runner=this_runner(),
-        run_id="",
-        door="workspace",
-        change=row.change,
-        directory=row.path,
-        since=datetime.now(UTC),
-    )

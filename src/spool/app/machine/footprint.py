@@ -23,9 +23,8 @@ from spool.host.git.checkouts import checkouts
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository, ask_git, find_repository
 from spool.host.git.workspaces.clones import clones_of
-from spool.host.runner.identity import this_runner
 from spool.host.state.landings import Landings
-from spool.host.state.lock import Holder, held
+from spool.host.state.lock import TreeWork, held_for
 from spool.host.state.loop_files import own_excludes, show_own_files
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.run_registry import this_machine
@@ -197,9 +196,7 @@ class Traces:
     def _held(self) -> AbstractContextManager[None]:
         locks = self.repository.spool_dir / "locks" if self.repository else self.root / STATE / "locks"
         top = self.repository.top if self.repository else self.root
-        now = SystemClock().now()
-        holder = Holder(runner=this_runner(), run_id="", door="clean", change="", directory=str(top), since=now)
-        return held(locks, [top], holder)
+        return held_for(TreeWork.CLEAN, locks, top)
 
 
 def _loop_folders(root: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from spool.errors import SpoolError, StateError
 from spool.host.state.files import end_of, replace_file
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.records import exactly, restored
-from spool.host.state.run_registry import STOPPED_BY, this_machine
+from spool.host.state.run_registry import note_stop, this_machine
 from spool.host.terminals import BACKGROUND, NONE, TMUX, Terminal, TerminalWindow, choose, launch
 from spool.nofollow import make_folder, read_file
 
@@ -79,8 +79,7 @@ class Launched:
 
     def ask_to_stop(self, by: str) -> None:
         """Ask the runner to stop; a second request forces it."""
-        with suppress(OSError, StateError):
-            replace_file(this_machine().beside(self.spec.run_id, STOPPED_BY), by.encode())
+        note_stop(self.spec.run_id, by)
         self._process.send_signal(signal.SIGTERM)
 
     def summary(self) -> LoopSummary | None:

@@ -39,7 +39,6 @@ from spool.domain.loop.spec import LoopSpec, Show, expected, judging_as_before
 from spool.domain.loop.state import LoopState, UnfinishedIteration, continued
 from spool.domain.loop.summary import STATE, LoopKind, LoopSummary, Phase, summarized
 from spool.domain.loop.verdict import ExitCode, Finish, Status
-from spool.domain.text.plain_text import one_line
 from spool.engine.loop import Loop
 from spool.engine.ports import Deliver, Emit, Expenses, Harness, Ports, StartGate, Store, Unguarded, Unshared
 from spool.engine.stop_request import Stop
@@ -56,10 +55,9 @@ from spool.host.state.lock import held, holder_of
 from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.rate_limits import RateLimitFiles
-from spool.host.state.run_registry import STOPPED_BY, this_machine
+from spool.host.state.run_registry import stopped_by, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
 from spool.host.state.spending_log import Peers, SpendingFile, Unkept
-from spool.nofollow import read_file
 from spool.sources.project import Project
 from spool.sources.story_source import require_stories
 
@@ -184,7 +182,7 @@ class _RunnerRun:
             for observation in watching:
                 observation.notice(event)
 
-        with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=self._asked_by):
+        with listening(stop, host, stdin=self._spec.show is Show.JSON, asked_by=lambda: stopped_by(self._spec.run_id)):
             keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
                 with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
@@ -344,12 +342,6 @@ class _RunnerRun:
             registry.prune()
         except (OSError, SpoolError) as error:
             self._warnings.append(f"this loop is not listed: {error}")
-
-    def _asked_by(self) -> str:
-        with suppress(OSError, SpoolError):
-            said = read_file(this_machine().beside(self._spec.run_id, STOPPED_BY))
-            return one_line(said.decode("utf-8", "replace"), 40)
-        return ""
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -29,13 +29,11 @@ from spool.engine.ports import Emit
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import Supervision, fork_supervisor
-from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.gates.hook_memory import HookMemory
 from spool.host.git.pointers import top_of
 from spool.host.git.repository import NoRepository, Repository, find_repository, head_of
-from spool.host.runner.identity import this_runner
-from spool.host.state.lock import BY_HAND, Holder, held
+from spool.host.state.lock import TreeWork, held_for
 from spool.sources.project import Project, find_project, project_at
 
 _Result = TypeVar("_Result")
@@ -113,7 +111,7 @@ async def _opened(
         locks = repository.spool_dir / "locks"
     else:  # where a loop has its locks, if there can be one
         locks = (root / STATE if (root / STATE).parent.is_dir() else memory.folder) / "locks"
-    with held(locks, [top], _holder(spec, top)):
+    with held_for(TreeWork.VERIFY, locks, top, change=spec.change, run_id=spec.run_id):
         if isinstance(repository, Repository):
             await finish_due(repository, timeout_s=spec.settings.command_timeout)
         return await supervised(
@@ -124,13 +122,6 @@ async def _opened(
             ),
             directory=root,
         )
-
-
-def _holder(spec: LoopSpec, top: Path) -> Holder:
-    now = SystemClock().now()
-    return Holder(
-        runner=this_runner(), run_id=spec.run_id, door=BY_HAND, change=spec.change, directory=str(top), since=now
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +204,7 @@ class _LockedTree:
             worktree=open_worktree(self.repository, self.spec.settings),
             book=TaskBook(self._remembered.ledger, lambda _: None),  # only a loop writes the boxes down
             emit=self.emit,
-            owner=BY_HAND,
+            owner=TreeWork.VERIFY,
             memory=self._remembered,
         )
         assert keeper is not None  # noqa: S101 - there are gates

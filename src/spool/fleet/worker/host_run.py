@@ -16,7 +16,7 @@ from spool.domain.loop.spec import LoopSpec, Show
 from spool.domain.loop.state import LoopState
 from spool.domain.loop.verdict import ExitCode, Status
 from spool.domain.text.plain_text import one_line
-from spool.errors import CommandFailed, SpoolError, StateError
+from spool.errors import CommandFailed, SpoolError
 from spool.fleet.queue.payloads import QueuedChange
 from spool.fleet.snapshots.carried_state import SPEC, CarriedState, restore, submitted_spec
 from spool.fleet.snapshots.layout import lay_out
@@ -36,11 +36,11 @@ from spool.host.git.workspaces.transport import UPLOAD_PACK
 from spool.host.state.files import replace_file
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.records import exactly
-from spool.host.state.run_registry import STOPPED_BY, this_machine
+from spool.host.state.run_registry import note_stop, stopped_by
 from spool.nofollow import make_folder
 
 _SETUP_S = 3_600.0
-_STOPPED_BY = b"spool fleet stop"
+_STOPPED_BY = "spool fleet stop"
 
 
 class HostRun:
@@ -73,8 +73,7 @@ class HostRun:
     def stop(self) -> None:
         """Write down that a person stops the run, for its runner to say; without it only the signal is known."""
         self.stopped = True
-        with suppress(OSError, StateError):
-            replace_file(this_machine().beside(self.spec.run_id, STOPPED_BY), _STOPPED_BY)
+        note_stop(self.spec.run_id, _STOPPED_BY)
 
     def state(self) -> LoopState | None:
         """Return the loop's state as it is on disk."""
@@ -91,7 +90,7 @@ class HostRun:
             return False
         match code:
             case ExitCode.INTERRUPTED:
-                return self.stopped or this_machine().beside(state.run_id, STOPPED_BY).exists()
+                return self.stopped or bool(stopped_by(state.run_id))
             case ExitCode.POSTPONED:
                 return state.waiting_until is not None
             case ExitCode.FAILED:

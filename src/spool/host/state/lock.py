@@ -8,8 +8,9 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -23,13 +24,28 @@ from spool.host.state.places import path_key
 from spool.host.state.records import encoded
 from spool.nofollow import make_folder, open_file
 
-BY_HAND = "verify"
-"""The door of a holder that runs gates without a loop."""
-LANDING = "land"
-"""The door of a holder that moves the tree to what has landed."""
-UNDOING = "undo"
-"""The door of a holder that brings the tree back to a beginning."""
 _ATTEMPTS, _PAUSE_S = 300, 0.01
+
+
+class TreeWork(StrEnum):
+    """Work on a tree without a loop; the door of its holder."""
+
+    VERIFY = "verify"
+    LAND = "land"
+    UNDO = "undo"
+    RESTORE = "checkpoint"
+    CLEAN = "clean"
+    REMOVE = "workspace"
+
+
+_WORK = {
+    TreeWork.VERIFY: "a check by hand",
+    TreeWork.LAND: "a landing",
+    TreeWork.UNDO: "an undo",
+    TreeWork.RESTORE: "a restore",
+    TreeWork.CLEAN: "a cleanup",
+    TreeWork.REMOVE: "the removal of a workspace",
+}
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +64,15 @@ def holder_of(run: LoopSpec | LoopSummary, since: datetime) -> Holder:
     return Holder(
         runner=this_runner(), run_id=run.run_id, door=run.door, change=run.change, directory=run.root, since=since
     )
+
+
+def held_for(
+    work: TreeWork, folder: Path, tree: Path | None, *, change: str = "", run_id: str = ""
+) -> AbstractContextManager[None]:
+    """Hold the lock of a tree for work without a loop; nothing without a tree."""
+    now, directory = datetime.now(UTC), str(tree or "")
+    holder = Holder(runner=this_runner(), run_id=run_id, door=work, change=change, directory=directory, since=now)
+    return held(folder, [tree] if tree else [], holder)
 
 
 @contextmanager
@@ -98,9 +123,7 @@ def _take(descriptor: int) -> None:
 
 
 def _what(holder: Holder) -> str:
-    return {BY_HAND: "a check by hand", LANDING: "a landing", UNDOING: "an undo"}.get(
-        holder.door, f"a loop on '{holder.change}'"
-    )
+    return next((said for work, said in _WORK.items() if work == holder.door), f"a loop on '{holder.change}'")
 
 
 def _named(descriptor: int) -> Holder | None:

@@ -11,14 +11,15 @@ import msgspec
 
 from spool.decoders import decoded
 from spool.domain.loop.summary import SCHEMA, LoopSummary, settled
+from spool.domain.text.plain_text import one_line
+from spool.errors import SpoolError, StateError
 from spool.host.runner.identity import is_alive
 from spool.host.state.files import replace_file
 from spool.host.state.places import user_state
 from spool.host.state.records import encoded
-from spool.nofollow import make_folder, read_linked
+from spool.nofollow import make_folder, read_file, read_linked
 
-STOPPED_BY = "stopped-by"
-"""The suffix of the file that says who stopped a run."""
+_STOPPED_BY = "stopped-by"
 KEPT = 100
 """The number of finished runs to keep."""
 
@@ -74,6 +75,20 @@ class Registry:
 def this_machine() -> Registry:
     """Return the user's registry on this machine."""
     return Registry(user_state() / "loops")
+
+
+def note_stop(run_id: str, by: str) -> None:
+    """Write down who is about to stop a run, for its runner to report; without it only the signal is known."""
+    with suppress(OSError, StateError):
+        replace_file(this_machine().beside(run_id, _STOPPED_BY), by.encode())
+
+
+def stopped_by(run_id: str) -> str:
+    """Return who stopped a run, as noted; an empty text if nobody is known."""
+    with suppress(OSError, SpoolError):
+        said = read_file(this_machine().beside(run_id, _STOPPED_BY))
+        return one_line(said.decode("utf-8", "replace"), 40)
+    return ""
 
 
 def _settled(loop: LoopSummary) -> LoopSummary:

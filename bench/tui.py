@@ -17,8 +17,9 @@ from bench.frame import Row, middle
 from spool.app.loops.client import Client
 from spool.domain.agent.stream import Message, ToolResult, ToolUse
 from spool.domain.loop.events import IterationStarted, RunStarted, StoryEvent, StoryProgress
+from spool.domain.loop.plan_memory import StoryMemory, StoryState
 from spool.domain.loop.settings import Settings
-from spool.domain.loop.summary import LoopKind, LoopSummary, PlanState, StoryState
+from spool.domain.loop.summary import LoopKind, LoopSummary
 from spool.domain.loop.verdict import Limits
 from spool.host.clock import SystemClock
 from spool.host.runner.identity import this_runner
@@ -99,7 +100,7 @@ def _prepare(root: Path) -> tuple[LoopSummary, JournalWriter]:
         root=str(root),
         folder=str(state),
         runner=this_runner(),
-        memory=PlanState(story=StoryState(id="1", title="Work", current=1, total=1, completed=0)),
+        memory=StoryMemory(story=StoryState(id="1", title="Work", current=1, total=1, completed=0)),
         started_at=now,
         updated_at=now,
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from spool.domain.judging.gates.gate import Proof
+from spool.domain.loop.plan_memory import StoryMemory
 from spool.domain.loop.state import LoopState
-from spool.domain.loop.summary import LoopKind, PlanState, Runner, state_path
+from spool.domain.loop.summary import LoopKind, Runner, state_path
 from spool.domain.loop.verdict import Status
 from spool.host.state.loop_store import StateFolder
 from tests.support import PATIENCE_S, PYTHON, Scratch, make_scratch
@@ -85,7 +86,7 @@ class Field:
                 root=str(self.root),
                 folder=path,
                 status=status,
-                memory=PlanState(proof=proof),
+                memory=StoryMemory(proof=proof),
                 runner=_RUNNER,
                 started_at=now,
                 updated_at=now,

@@ -31,9 +31,10 @@ from spool.domain.loop.events import (
     Warned,
 )
 from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.plan_memory import StoryMemory, StoryState
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.state import IterationRecord, LoopState
-from spool.domain.loop.summary import LoopKind, LoopSummary, Phase, PlanState, Runner, StoryState, state_path
+from spool.domain.loop.summary import LoopKind, LoopSummary, Phase, Runner, state_path
 from spool.domain.loop.verdict import Limits, Status
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
@@ -152,7 +153,7 @@ class Scene:
                 iteration=3,
                 run_id="run-1",
                 runner=this_runner() if alive else DONE_RUNNER,
-                memory=PlanState(
+                memory=StoryMemory(
                     story=StoryState(id="2", title="Check requests", current=2, total=3, completed=1, attempt=2)
                 ),
                 started_at=now,

@@ -24,8 +24,9 @@ from spool.domain.agent.stream import Message, ToolUse
 from spool.domain.judging.gates.gate import GatePurpose, GateResult
 from spool.domain.loop.events import Event, GateEnded, GateStarted, IterationEnded, IterationStarted, Waiting
 from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.plan_memory import StoryMemory, StoryState
 from spool.domain.loop.settings import Settings
-from spool.domain.loop.summary import LoopSummary, PlanState, StoryState
+from spool.domain.loop.summary import LoopSummary
 from spool.domain.loop.verdict import Status
 from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.specs import kept_spec
@@ -859,7 +860,7 @@ async def test_the_end_of_a_long_journal_comes_first(scene: Scene) -> None:
     loop = msgspec.structs.replace(
         scene.running,
         harness="claude",
-        memory=PlanState(story=StoryState(id="2", title="", current=2, total=3, completed=1)),
+        memory=StoryMemory(story=StoryState(id="2", title="", current=2, total=3, completed=1)),
     )
     async with opened(app) as pilot:
         await app.push_screen(LoopScreen(client, loop))

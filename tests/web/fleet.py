@@ -8,15 +8,14 @@ from pathlib import Path
 
 from spool.domain.agent.stream import Usage
 from spool.domain.loop.events import Event
+from spool.domain.loop.plan_memory import StoryMemory, StoryState
 from spool.domain.loop.receipt import Receipt
 from spool.domain.loop.state import LoopState
 from spool.domain.loop.summary import (
     LoopKind,
     LoopSummary,
     Phase,
-    PlanState,
     Runner,
-    StoryState,
     state_path,
     summarized,
 )
@@ -83,7 +82,9 @@ def add_loop(
         limits=Limits(max_iterations=20, max_cost_usd=5.0),
         usage=usage,
         receipt=Receipt(iterations=2, agent_s=212.0, gates_s=40.0, usage=usage),
-        memory=PlanState(story=StoryState(id="2", title="Check requests", current=2, total=3, completed=1, attempt=2)),
+        memory=StoryMemory(
+            story=StoryState(id="2", title="Check requests", current=2, total=3, completed=1, attempt=2)
+        ),
         runner=this_runner() if status is Status.RUNNING else GONE,
         started_at=clock.at - step * len(told),
         updated_at=now,

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,7 @@ class Closing:
     """Ends one run."""
 
     def __init__(
-        self, plan: Strategy, keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
+        self, plan: Strategy[Any], keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
     ) -> None:
         self._plan = plan
         self._keeper = keeper

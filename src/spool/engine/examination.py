@@ -1,14 +1,16 @@
 """Examines an iteration once its agent is over: gates, and what the agent left."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from spool.domain.judging.gates.gate import refusal
 from spool.domain.loop.events import Warned
 from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.plan_memory import merged
 from spool.domain.loop.state import IterationRecord
-from spool.domain.loop.summary import Phase, merged
+from spool.domain.loop.summary import Phase
 from spool.domain.loop.verdict import UNSEEN
 from spool.engine.gates.gatekeeper import Gatekeeper, Verified
 from spool.engine.gates.own_gates import run_gates
@@ -26,7 +28,7 @@ class Examiner:
     """Runs the gates of a loop, before its first agent and after each."""
 
     def __init__(
-        self, plan: Strategy, keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
+        self, plan: Strategy[Any], keeper: Gatekeeper | None, account: StateWriter, ports: Ports, stop: Stop
     ) -> None:
         self._plan = plan
         self._keeper = keeper

@@ -6,14 +6,15 @@ and this module acts on the verdict. Work on the tree is saved as due before it 
 
 from contextlib import suppress
 from functools import partial
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from spool.domain.loop.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop.outcome import OutcomeKind, stopped_words
+from spool.domain.loop.plan_memory import Due, PlanMemory, due_in
 from spool.domain.loop.state import InFlight, IterationRecord, LoopState, UnfinishedIteration, ended_early
-from spool.domain.loop.summary import Due, Phase, PlanState
+from spool.domain.loop.summary import Phase
 from spool.domain.loop.verdict import (
     Continue,
     ExitCode,
@@ -47,7 +48,7 @@ class Loop:
 
     def __init__(
         self,
-        plan: Strategy,
+        plan: Strategy[Any],
         agency: AgentOptions,
         ports: Ports,
         stop: Stop,
@@ -175,7 +176,7 @@ class Loop:
 
     async def _settle(self) -> Finish | None:
         """Do the work that is due on the tree; the plan judges a failed command as a failed attempt."""
-        while self._state.memory.due is not Due.NOTHING and not self._stop.requested:
+        while due_in(self._state.memory) is not Due.NOTHING and not self._stop.requested:
             try:
                 memory = await self._stop.obeyed(self._plan.settle(self._state.memory))
             except CommandError as error:
@@ -231,7 +232,7 @@ class Loop:
         self._tally = advance(self._tally, record.as_outcome())
         verdict, memory = self._judged(record, self._tally)
         # The history has the end. If the next iteration begins at once, one save of the state serves both.
-        at_once = verdict == Continue() and memory.due is Due.NOTHING
+        at_once = verdict == Continue() and due_in(memory) is Due.NOTHING
         self._account.end_iteration(record, memory, saved_soon=at_once)
         if concern := self._spending.concern_about(record):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
@@ -332,7 +333,7 @@ class Loop:
             return after_hung_command(record, error)
         return msgspec.structs.replace(record, commit=commit)
 
-    def _judged(self, record: IterationRecord, tally: Tally) -> tuple[Verdict, PlanState]:
+    def _judged(self, record: IterationRecord, tally: Tally) -> tuple[Verdict, PlanMemory]:
         now, used = self._ports.clock.now().timestamp(), self._state.usage + record.usage
         judgement = self._plan.judge(self._state.memory, record, tally, used=used, now=now)
         return judgement.verdict, judgement.memory

@@ -8,8 +8,9 @@ from spool.domain.change.tasks import Boxes
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop.events import Complete, Error, IterationEnded, Retrying, RunEnded, WaitEnded, Warned
 from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.plan_memory import PlanMemory
 from spool.domain.loop.state import IterationRecord, LoopState, ended_early
-from spool.domain.loop.summary import Phase, PlanState
+from spool.domain.loop.summary import Phase
 from spool.domain.loop.verdict import ExitCode, Finish, Retry, Status
 from spool.engine.ports import Ports
 from spool.errors import SpoolError
@@ -37,19 +38,19 @@ class StateWriter:
             changed["phase_since"] = now
         self.state = msgspec.structs.replace(self.state, updated_at=now, **changed)
 
-    def remember(self, memory: PlanState) -> None:
+    def remember(self, memory: PlanMemory) -> None:
         """Save a plan's memory, if it has changed."""
         if memory != self.state.memory:
             self.save(memory=memory)
 
-    def end_iteration(self, record: IterationRecord, memory: PlanState, *, saved_soon: bool = False) -> None:
+    def end_iteration(self, record: IterationRecord, memory: PlanMemory, *, saved_soon: bool = False) -> None:
         """Save an end. The iteration stays in flight until history and journal have it, or a crash would lose it."""
         self._closing = record.iteration
         self._ports.store.append(record)
         self._ports.emit(IterationEnded(record=record))
         self.count_iteration(record, memory, saved_soon=saved_soon)
 
-    def count_iteration(self, record: IterationRecord, memory: PlanState, *, saved_soon: bool = False) -> None:
+    def count_iteration(self, record: IterationRecord, memory: PlanMemory, *, saved_soon: bool = False) -> None:
         """Save what an iteration has taken, after history and journal have it; or leave that to the save that follows.
 
         Until then a run that is killed finds the iteration in flight and in the history, and judges it again.

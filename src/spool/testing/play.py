@@ -2,16 +2,18 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spool.domain.agent.invocation import AgentRequest
 from spool.domain.loop.events import Event
+from spool.domain.loop.plan_memory import PromptMemory, StoryMemory
 from spool.domain.loop.state import IterationRecord, LoopState, continued, unfinished
 from spool.domain.loop.summary import Runner
 from spool.domain.loop.verdict import Finish
 from spool.engine.agent_limits import Patience
 from spool.engine.agent_options import AgentOptions
 from spool.engine.loop import Loop
+from spool.engine.plans.story_plan import StoryPlan
 from spool.engine.plans.strategy import Strategy
 from spool.engine.ports import Deliver, Expenses, Ports, RateLimits, StartGate, Unguarded, Worktree, delivered_already
 from spool.engine.stop_request import Stop
@@ -56,14 +58,14 @@ class Played:
 
 
 def play(
-    plan: Strategy, *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
+    plan: Strategy[Any], *lines: Line, stage: Stage | None = None, stop: Stop | None = None, auto_commit: bool = False
 ) -> Played:
     """Run a plan to its end with the given agents in turn, and return the result."""
     return asyncio.run(_play(plan, lines, stage or Stage(), stop, auto_commit=auto_commit))
 
 
 async def _play(
-    plan: Strategy, lines: tuple[Line, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool
+    plan: Strategy[Any], lines: tuple[Line, ...], stage: Stage, stop: Stop | None, *, auto_commit: bool
 ) -> Played:
     store, now = stage.store, stage.clock.now()
     earlier = store.state
@@ -74,6 +76,7 @@ async def _play(
         change="change",
         harness="fake",
         limits=plan.limits,
+        memory=StoryMemory() if isinstance(plan, StoryPlan) else PromptMemory(),
         runner=Runner(pid=0, start_time="", boot_id="", host=""),
         started_at=now,
         updated_at=now,

@@ -10,7 +10,7 @@ from spool.domain.judging.gates.gate import GateResult, Proof
 from spool.domain.loop.budget import Limit
 from spool.domain.loop.events import RunEnded, Waiting, Warned
 from spool.domain.loop.outcome import OutcomeKind
-from spool.domain.loop.summary import PlanState
+from spool.domain.loop.plan_memory import PromptMemory
 from spool.domain.loop.verdict import ExitCode, Limits, Status, Tally
 from spool.engine.plans.prompt_plan import PromptPlan
 from spool.testing.doubles import FakeTree, MemoryExpenses, Said, says
@@ -101,7 +101,7 @@ def test_progress_is_a_tree_that_was_not_there_before(contents: list[str], progr
 
 def test_fewer_failing_tests_are_progress() -> None:
     plan = measured(Stage(), Limits(stall=9))
-    memory = PlanState()
+    memory = PromptMemory()
     idle = []
     for failing in (("a", "b", "c"), ("a", "b"), ("a", "b"), ("a",)):
         gate = GateResult(name="tests", passed=False, why="red", failing=failing)

@@ -9,7 +9,8 @@ import pytest
 from spool.domain.account.story_history import StoryMark, StoryStanding
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop.events import Complete, RunEnded, StoryDone
-from spool.domain.loop.summary import LoopKind, LoopSummary, PlanState, Runner
+from spool.domain.loop.plan_memory import PromptMemory
+from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
 from spool.domain.loop.verdict import Status
 from spool.views.live.closing_block import ClosingBlock
 from spool.views.live.narration import narrate
@@ -38,7 +39,7 @@ def ended(proof: Proof | None) -> LoopSummary:
         change="add-auth",
         status=Status.DONE,
         reason="all stories are complete",
-        memory=PlanState(proof=proof),
+        memory=PromptMemory(proof=proof),
         runner=Runner(pid=1, start_time="", boot_id="", host=""),
         started_at=began,
         updated_at=began,

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from spool.app.machine.diagnosis import Diagnosis, bad, good, note
-from spool.decoders import decoded
+from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.summary import STATE, LoopSummary, summarized
 from spool.domain.loop.verdict import Status
 from spool.domain.text.plain_text import counted, one_line
@@ -114,7 +114,7 @@ def _registered(loop: LoopSummary) -> Status | None:
     """Return the status as the runner itself wrote it."""
     try:
         data = read_file(this_machine().beside(loop.run_id, "json"))
-        return decoded(data, LoopSummary).status
+        return loop_in(data, LoopSummary).status
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -130,7 +130,7 @@ def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> AgentOptio
     )
 
 
-async def make_plan(spec: LoopSpec, parts: Parts) -> Strategy:
+async def make_plan(spec: LoopSpec, parts: Parts) -> Strategy[Any]:
     """Return the plan of the spec's front door."""
     if spec.door is not LoopKind.RUN:
         return _prompt_plan(spec, parts, await _beginnings(spec, parts))
@@ -152,7 +152,7 @@ async def _beginnings(spec: LoopSpec, parts: Parts) -> KeptBeginnings | None:
         return None
 
 
-def _prompt_plan(spec: LoopSpec, parts: Parts, beginnings: KeptBeginnings | None) -> Strategy:
+def _prompt_plan(spec: LoopSpec, parts: Parts, beginnings: KeptBeginnings | None) -> Strategy[Any]:
     settings, in_worktree = spec.settings, spec.door is LoopKind.WORKTREE
 
     async def read_change() -> Change:

@@ -9,7 +9,7 @@ from spool.domain.agent.invocation import Traits
 from spool.domain.change.workspaces import Kind, Workspace
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.state import LoopState
-from spool.domain.loop.summary import STATE, PlanState, state_path
+from spool.domain.loop.summary import STATE, state_path
 from spool.domain.loop.verdict import Status
 from spool.engine.ports import Deliver, delivered_already
 from spool.errors import Hint, UsageError, WorksElsewhere
@@ -84,7 +84,7 @@ def remembered(spec: LoopSpec, earlier: LoopState | None) -> LoopState | None:
     """Return the state to continue from; what a plan remembers of a tree does not hold in another one."""
     if earlier is None or not _moved(spec, earlier):
         return earlier
-    return msgspec.structs.replace(earlier, memory=PlanState())
+    return msgspec.structs.replace(earlier, memory=type(earlier.memory)())
 
 
 def _moved(spec: LoopSpec, earlier: LoopState) -> bool:

@@ -11,7 +11,6 @@ from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind, state_path
 from spool.engine.plans.story_plan import StoryPlan
 from spool.engine.plans.story_world import OnResume
-from spool.engine.plans.strategy import Strategy
 from spool.host.git.checkpoints.beginnings import Beginnings
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository
@@ -19,7 +18,7 @@ from spool.sources.openspec import OpenSpec
 from spool.sources.story_source import ChangeStories
 
 
-async def story_plan(spec: LoopSpec, parts: Parts) -> Strategy:
+async def story_plan(spec: LoopSpec, parts: Parts) -> StoryPlan:
     """Return the plan that runs a change story by story."""
     settings = spec.settings
     assert isinstance(parts.repository, Repository)  # noqa: S101 - the runner has refused to start without git

@@ -11,6 +11,7 @@ from spool.domain.change.story import RepairStory
 from spool.domain.change.workspaces import Workspace
 from spool.domain.judging.gates.gate import DONE_COMMAND, Baseline, GatePolicy, GateSpec
 from spool.domain.loop.criteria import DEFAULT_STALL, RALPH_STALL, Criterion
+from spool.domain.loop.plan_memory import PromptMemory, StoryMemory
 from spool.domain.loop.settings import RALPH_MAX, Settings
 from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary, Runner, state_path
 from spool.domain.loop.verdict import Limits
@@ -210,6 +211,7 @@ def expected(spec: LoopSpec, runner: Runner, now: datetime) -> LoopSummary:
         root=spec.root,
         folder=spec.folder,
         workspace=spec.workspace,
+        memory=StoryMemory() if spec.door is LoopKind.RUN else PromptMemory(),
         sandbox=sandbox_words(spec.sandbox_rules),
         checks=tuple(gate.name for gate in spec.gates),
         harness=spec.settings.harness,

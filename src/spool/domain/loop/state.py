@@ -11,8 +11,8 @@ from spool.domain.judging.gates.gate import VERIFIED, GateResult, Proof, refusal
 from spool.domain.judging.promise import Veto
 from spool.domain.loop.budget import Exceeded, Limit
 from spool.domain.loop.outcome import Outcome, OutcomeKind, Refusal
-from spool.domain.loop.receipt import Receipt
-from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary, PlanState
+from spool.domain.loop.plan_memory import PlanMemory, StoryMemory
+from spool.domain.loop.summary import SCHEMA, LoopSummary
 from spool.domain.loop.verdict import Status
 from spool.domain.text.common_fields import carried
 from spool.domain.text.moments import Moment
@@ -175,44 +175,46 @@ def continued(state: LoopState, earlier: LoopState | None, *, last_iteration: in
     A run that was killed, stopped or out of budget continues with its attempt; after any other end, limits start over.
     An iteration that was in flight stays so until the new run has judged it.
     """
-    kept = earlier is not None and (
+    if earlier is None:
+        return msgspec.structs.replace(state, iteration=last_iteration)
+    kept = (
         earlier.status in (Status.RUNNING, Status.STOPPED)
         or earlier.limit not in (None, Limit.STALL)
         or earlier.in_flight is not None
     )
     return msgspec.structs.replace(
         state,
-        iteration=max(earlier.iteration if earlier else 0, last_iteration),
-        memory=earlier.memory if earlier and kept else _starting(earlier),
-        usage=earlier.usage if earlier else Usage(),
-        receipt=earlier.receipt if earlier else Receipt(),
-        earlier_s=earlier.elapsed_s(earlier.updated_at) if earlier else 0.0,
-        in_flight=earlier.in_flight if earlier else None,
+        iteration=max(earlier.iteration, last_iteration),
+        memory=earlier.memory if kept else _starting(earlier),
+        usage=earlier.usage,
+        receipt=earlier.receipt,
+        earlier_s=earlier.elapsed_s(earlier.updated_at),
+        in_flight=earlier.in_flight,
     )
 
 
-def _starting(earlier: LoopState | None) -> PlanState:
+def _starting(earlier: LoopState) -> PlanMemory:
     """Return the memory with which limits start over.
 
     Gates still measure from where the loop began, and what they refused is still refused. The stories that they
     accepted stay accepted: a run that finds nothing left to do takes that from none of them.
     """
-    if earlier is None:
-        return PlanState()
-    memory = earlier.memory
-    if earlier.status is Status.DONE:
-        # Every loop of one prompt ends with a claim of its own; stories may all be complete before the first agent.
-        verified = earlier.door is LoopKind.RUN and memory.proof in VERIFIED
-        kept = PlanState(proof=memory.proof, evidence=memory.evidence) if verified else PlanState()
-        return msgspec.structs.replace(kept, fingerprint=memory.fingerprint)
-    return PlanState(
-        base=memory.base,
-        left=memory.left,
-        leavings=memory.leavings,
-        unaccepted=memory.unaccepted,
-        refusal=memory.refusal,
-        fingerprint=memory.fingerprint,
-    )
+    memory, fresh = earlier.memory, type(earlier.memory)()
+    if earlier.status is not Status.DONE:
+        unaccepted = {"unaccepted": memory.unaccepted} if isinstance(memory, StoryMemory) else {}
+        return msgspec.structs.replace(
+            fresh,
+            base=memory.base,
+            left=memory.left,
+            leavings=memory.leavings,
+            refusal=memory.refusal,
+            fingerprint=memory.fingerprint,
+            **unaccepted,
+        )
+    # Every loop of one prompt ends with a claim of its own; stories may all be complete before the first agent.
+    if isinstance(memory, StoryMemory) and memory.proof in VERIFIED:
+        fresh = msgspec.structs.replace(fresh, proof=memory.proof, evidence=memory.evidence)
+    return msgspec.structs.replace(fresh, fingerprint=memory.fingerprint)
 
 
 def ended_early(

@@ -9,8 +9,8 @@ import msgspec
 from spool.domain.agent.sandbox_rules import NOT_SANDBOXED
 from spool.domain.agent.stream import Usage
 from spool.domain.change.workspaces import Workspace
-from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop.budget import Limit
+from spool.domain.loop.plan_memory import PlanMemory, PromptMemory, StoryMemory, StoryState
 from spool.domain.loop.receipt import Receipt
 from spool.domain.loop.verdict import Limits, Status
 from spool.domain.text.common_fields import carried
@@ -49,96 +49,6 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     start_time: str
     boot_id: str
     host: str
-
-
-class StoryState(msgspec.Struct, frozen=True, kw_only=True):
-    """The story a loop works on, and how many are complete."""
-
-    id: str
-    title: str
-    current: int
-    total: int
-    completed: int
-    attempt: int = 1
-
-    @property
-    def label(self) -> str:
-        """The story's name in checkpoints."""
-        return f"story {self.id}, {self.title}"
-
-
-class Due(StrEnum):
-    """The work that a verdict requires on the tree and that is not done yet."""
-
-    NOTHING = ""
-    REVERT = "revert"
-    KEEP = "keep"
-    """Save the refused work as the checkpoint of the next attempt."""
-    ACCEPT = "accept"
-
-
-class PlanState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A plan's memory. It is saved with the loop, so that a killed run continues exactly where it stopped."""
-
-    story: StoryState | None = None
-    retries: int = 0
-    """Retries of the current story."""
-    own_words: str = ""
-    """Why the last attempt failed, in the agent's own words, for the next prompt."""
-    refusal: str = ""
-    """Why the agent's last COMPLETE did not count, for the next prompt."""
-    unaccepted: str = ""
-    """The story that was begun: until a claim is accepted, or a person closes its boxes, it is not done."""
-    due: Due = Due.NOTHING
-    idle: int = 0
-    """Consecutive iterations without progress."""
-    failing: int | None = None
-    """The number of tests that refused the last claim; fewer are progress."""
-    failed_commits: int = 0
-    uncommitted: str = ""
-    """The hook's output if it refused the last commit, for the next prompt."""
-    fingerprint: str = ""
-    """The tree's fingerprint at the end of the run; another one shows a person's edits."""
-    seen: tuple[str, ...] = ()
-    """Hashes of recent trees; returning to one of them does not count as progress."""
-    base: str = ""
-    """The recorded tree in which the loop, or the story, began; gates compare with it."""
-    left: str = ""
-    """The recorded tree at the end of the last run; what differs from it later is a person's."""
-    changed: bool = False
-    """Whether any iteration of the loop changed files, or may have."""
-    unverifiable: int = 0
-    """Consecutive claims that could not be checked because a gate no longer starts."""
-    leavings: tuple[str, ...] = ()
-    """Untracked files that gates left behind, which are not committed."""
-    accepted: Proof | None = None
-    """The proof of the story that was just accepted."""
-    proof: Proof | None = None
-    """The proof of all accepted work."""
-    evidence: str = ""
-    """Why, in one line."""
-    begun: bool = False
-    """Whether the tree before the run is kept, for a person to go back to."""
-
-    def for_next_story(self) -> "PlanState":
-        """Return the memory after a story: what holds for the whole change."""
-        return PlanState(
-            story=self.story,
-            base=self.base,
-            left=self.left,
-            proof=self.proof,
-            evidence=self.evidence,
-            leavings=self.leavings,
-            failed_commits=self.failed_commits,
-            uncommitted=self.uncommitted,
-            fingerprint=self.fingerprint,
-            begun=self.begun,
-        )
-
-
-def merged(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    """Return both, without repetition."""
-    return tuple(dict.fromkeys((*names, *more)))
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,7 +110,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     run_iteration: int = 0
     """The same, counted in this run."""
     limits: Limits = Limits()
-    memory: PlanState = PlanState()
+    memory: PlanMemory = PromptMemory()
     usage: Usage = Usage()
     """The total usage of all iterations of this loop."""
     receipt: Receipt = Receipt()
@@ -239,7 +149,7 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def story(self) -> StoryState | None:
         """The story being worked on, if the plan has stories."""
-        return self.memory.story
+        return self.memory.story if isinstance(self.memory, StoryMemory) else None
 
     @property
     def capacity(self) -> Capacity:

@@ -16,9 +16,9 @@ from spool.domain.loop.checkpoint import Beginning
 from spool.domain.loop.criteria import Criterion, ProgressTraces, check_tasks, is_progress, remembered
 from spool.domain.loop.events import AgentEvent, Event, Warned
 from spool.domain.loop.outcome import OutcomeKind, Refusal
+from spool.domain.loop.plan_memory import PromptMemory, merged
 from spool.domain.loop.prompt import RalphPrompt, build_ralph_prompt
 from spool.domain.loop.state import Changes, IterationRecord
-from spool.domain.loop.summary import PlanState, merged
 from spool.domain.loop.verdict import (
     UNSEEN,
     ExitCode,
@@ -91,7 +91,7 @@ class PromptPlan:
         self._seen: tuple[str, ...] = ()
         self._losses = LossReport(self.beginnings, self.emit) if self.beginnings else None
 
-    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:  # noqa: ARG002 - the protocol's
+    async def resume(self, memory: PromptMemory, *, edited: bool) -> PromptMemory:  # noqa: ARG002 - the protocol's
         """Keep the tree as it is before the run, and reset the idle count: limits count per run."""
         if self._losses is not None:
             await self._begin(self._losses)
@@ -106,7 +106,7 @@ class PromptPlan:
             self.emit(not_kept(error))
             self._losses = None
 
-    async def choose(self, memory: PlanState) -> PlanState | Finish:
+    async def choose(self, memory: PromptMemory) -> PromptMemory | Finish:
         """Finish if the work is already done."""
         if self.marked_done():
             return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE)
@@ -117,7 +117,7 @@ class PromptPlan:
                 return Finish(Status.DONE, check.why, ExitCode.COMPLETE)
         return memory
 
-    async def prepare(self, memory: PlanState, place: IterationNumbers) -> str:
+    async def prepare(self, memory: PromptMemory, place: IterationNumbers) -> str:
         """Return the prompt, after rereading the change and the notes."""
         if self._losses is not None:
             await self._warning(self._losses.beginnings.begin_attempt())
@@ -148,11 +148,11 @@ class PromptPlan:
             ending=ending(self.criterion, self.command, self.own_files),
         )
 
-    def event(self, memory: PlanState, place: IterationNumbers, said: StreamEvent) -> Event:  # noqa: ARG002 - the protocol's
+    def event(self, memory: PromptMemory, place: IterationNumbers, said: StreamEvent) -> Event:  # noqa: ARG002 - the protocol's
         """Return a stream event with its iteration."""
         return AgentEvent(iteration=place.iteration, event=said)
 
-    def gates(self, memory: PlanState, record: IterationRecord) -> Sequence[Gate]:  # noqa: ARG002 - the protocol's
+    def gates(self, memory: PromptMemory, record: IterationRecord) -> Sequence[Gate]:  # noqa: ARG002 - the protocol's
         """Return the criterion as a gate; a promise needs none."""
         if record.outcome in UNSEEN:
             return ()
@@ -168,7 +168,7 @@ class PromptPlan:
             case Criterion.PROMISE:
                 return ()
 
-    def claim(self, memory: PlanState, record: IterationRecord) -> CompletionClaim | None:
+    def claim(self, memory: PromptMemory, record: IterationRecord) -> CompletionClaim | None:
         """Return a claim if the criterion is met; a person's word needs no gate."""
         met = self._promised(record) or (record.gates and refusal(record.gates) is None)
         if record.outcome in UNSEEN or self.marked_done() or not met:
@@ -203,7 +203,9 @@ class PromptPlan:
     def _count(self, change: Change) -> None:
         self.boxes = parse_tasks(change.tasks).boxes if change.tasks else None
 
-    def judge(self, memory: PlanState, record: IterationRecord, tally: Tally, *, used: Usage, now: float) -> Judgement:
+    def judge(
+        self, memory: PromptMemory, record: IterationRecord, tally: Tally, *, used: Usage, now: float
+    ) -> Judgement[PromptMemory]:
         """Decide by the criterion and the limits."""
         refused = refusal(record.gates)
         if record.outcome not in UNSEEN:
@@ -255,7 +257,7 @@ class PromptPlan:
         """Return what the agent must hear about its last promise, where one is asked for."""
         return refusal_words(refused) if refused and self.criterion is Criterion.PROMISE else ""
 
-    async def settle(self, memory: PlanState) -> PlanState:
+    async def settle(self, memory: PromptMemory) -> PromptMemory:
         """Return the memory unchanged: nothing is ever due."""
         return memory
 
@@ -263,7 +265,7 @@ class PromptPlan:
         """End as done if a person marked it so, even after a stop."""
         return Finish(Status.DONE, BY_HAND, ExitCode.COMPLETE) if self.marked_done() else finish
 
-    async def evidence(self, memory: PlanState) -> str:
+    async def evidence(self, memory: PromptMemory) -> str:
         """Return the gates' findings; without gates, the objections to the agent's word."""
         if memory.evidence:
             return memory.evidence
@@ -272,7 +274,7 @@ class PromptPlan:
         boxes = [f"{still_open} of {counted(len(tasks.tasks), 'box', 'boxes')} open"] if still_open else []
         return ", ".join([*boxes, *([] if memory.changed else ["nothing changed"]), "nothing checked"])
 
-    async def close(self, finish: Finish, memory: PlanState) -> str:  # noqa: ARG002 - the protocol's signature
+    async def close(self, finish: Finish, memory: PromptMemory) -> str:  # noqa: ARG002 - the protocol's signature
         """Note what has no box as done with the rest."""
         if finish.status is Status.DONE and self._losses is not None:
             await self._losses.beginnings.accept(Beginning.RUN)

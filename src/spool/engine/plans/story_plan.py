@@ -24,9 +24,9 @@ from spool.domain.loop.events import (
     Warned,
 )
 from spool.domain.loop.outcome import OutcomeKind
+from spool.domain.loop.plan_memory import Due, StoryMemory, StoryState, merged
 from spool.domain.loop.prompt import StoryPrompt, build_story_prompt
 from spool.domain.loop.state import Changes, IterationRecord
-from spool.domain.loop.summary import Due, PlanState, StoryState, merged
 from spool.domain.loop.verdict import (
     ExitCode,
     Finish,
@@ -97,7 +97,7 @@ class StoryPlan:
         """The boxes of the stories, without those that an agent closed without ticking them."""
         return self._known.boxes if self._known.stories else None
 
-    async def resume(self, memory: PlanState, *, edited: bool) -> PlanState:
+    async def resume(self, memory: StoryMemory, *, edited: bool) -> StoryMemory:
         """Return the memory, with a revert or a new checkpoint due if an earlier run left a checkpoint.
 
         Without an answer a tree is reverted only if nobody can have edited it since the earlier run.
@@ -129,7 +129,7 @@ class StoryPlan:
         self._begun = True
         self._warn(self._unsaved)
 
-    async def choose(self, memory: PlanState) -> PlanState | Finish:
+    async def choose(self, memory: StoryMemory) -> StoryMemory | Finish:
         """Choose the next incomplete story and announce it."""
         found = await self.source.refresh()
         self._warn(self.source.concerns())
@@ -152,7 +152,7 @@ class StoryPlan:
         self._announce(state)
         return msgspec.structs.replace(memory, story=state, unaccepted=story.id, begun=True)
 
-    def _nothing_left(self, memory: PlanState) -> Finish:
+    def _nothing_left(self, memory: StoryMemory) -> Finish:
         """Return the end: done, unless no gate has accepted any work of this run, and one is red."""
         accepted = memory.story is not None and memory.proof is not None
         red = self.keeper.red_at(memory.base) if self.keeper and not accepted else ""
@@ -173,7 +173,7 @@ class StoryPlan:
         self._known = self.book.honest(await self.source.stories())
         return self._known
 
-    async def prepare(self, memory: PlanState, place: IterationNumbers) -> str:
+    async def prepare(self, memory: StoryMemory, place: IterationNumbers) -> str:
         """Save a checkpoint, unless there is one of this attempt, and return the prompt."""
         story = self._story(memory)
         await self._begin()
@@ -197,17 +197,17 @@ class StoryPlan:
             )
         )
 
-    def event(self, memory: PlanState, place: IterationNumbers, said: StreamEvent) -> Event:
+    def event(self, memory: StoryMemory, place: IterationNumbers, said: StreamEvent) -> Event:
         """Return a stream event with its story."""
         return StoryEvent(story_id=_story_id(memory), iteration=place.iteration, event=said)
 
-    def gates(self, memory: PlanState, record: IterationRecord) -> Sequence[Gate]:
+    def gates(self, memory: StoryMemory, record: IterationRecord) -> Sequence[Gate]:
         """Return a check of the story's boxes, if the agent claims completion."""
         if record.outcome is not OutcomeKind.COMPLETED:
             return ()
         return (StoryBoxes(_story_id(memory), self._honest),)
 
-    def claim(self, memory: PlanState, record: IterationRecord) -> CompletionClaim | None:
+    def claim(self, memory: StoryMemory, record: IterationRecord) -> CompletionClaim | None:
         """Return a claim if the agent made one."""
         if record.outcome is not OutcomeKind.COMPLETED:
             return None
@@ -234,7 +234,15 @@ class StoryPlan:
         self.book.after_agent(found)
         self._known = self.book.honest(found)
 
-    def judge(self, memory: PlanState, record: IterationRecord, tally: Tally, *, used: Usage, now: float) -> Judgement:  # noqa: ARG002 - the protocol's
+    def judge(
+        self,
+        memory: StoryMemory,
+        record: IterationRecord,
+        tally: Tally,
+        *,
+        used: Usage,  # noqa: ARG002 - the protocol's signature
+        now: float,
+    ) -> Judgement[StoryMemory]:
         """Decide by the promise and the gates, and remember the result for the next attempt."""
         memory = msgspec.structs.replace(
             memory,
@@ -253,7 +261,7 @@ class StoryPlan:
         )
         return Judgement(verdict=verdict, memory=_remember(memory, verdict, record))
 
-    async def settle(self, memory: PlanState) -> PlanState:
+    async def settle(self, memory: StoryMemory) -> StoryMemory:
         """Revert to the checkpoint, or make refused work the checkpoint, or accept the story."""
         checkpoint = await self.checkpoints.current()
         if memory.due is Due.REVERT and checkpoint is not None:
@@ -264,7 +272,7 @@ class StoryPlan:
             await self._keep(memory, checkpoint)
         return msgspec.structs.replace(memory, due=Due.NOTHING)
 
-    async def evidence(self, memory: PlanState) -> str:
+    async def evidence(self, memory: StoryMemory) -> str:
         """Return what the gates found."""
         keeper = self.keeper
         finished = keeper is not None and memory.proof is None and keeper.is_green_at(memory.base)
@@ -274,7 +282,7 @@ class StoryPlan:
         """Return the end unchanged."""
         return finish
 
-    async def close(self, finish: Finish, memory: PlanState) -> str:
+    async def close(self, finish: Finish, memory: StoryMemory) -> str:
         """Clean up after success; otherwise leave the tree and its checkpoint unchanged."""
         if finish.status is Status.DONE:
             for what in Beginning:
@@ -290,12 +298,12 @@ class StoryPlan:
             return ""
         return _story_id(memory) if left is not None and await self.checkpoints.differs(left) else ""
 
-    def _story(self, memory: PlanState) -> Story:
+    def _story(self, memory: StoryMemory) -> Story:
         found = self._known.find(_story_id(memory))
         assert found is not None  # noqa: S101 - `choose` has just found it
         return found
 
-    def _story_of(self, memory: PlanState) -> StoryState:
+    def _story_of(self, memory: StoryMemory) -> StoryState:
         assert memory.story is not None  # noqa: S101 - only a story's verdict makes anything due
         return memory.story
 
@@ -305,7 +313,7 @@ class StoryPlan:
         self._warn(warning for warning in saved.warnings if warning not in self._unsaved)
         self._unsaved = ()
 
-    async def _revert(self, memory: PlanState, checkpoint: Checkpoint) -> None:
+    async def _revert(self, memory: StoryMemory, checkpoint: Checkpoint) -> None:
         discarded = await self.checkpoints.revert(checkpoint)
         kept_as = discarded.name if discarded else ""
         self.emit(Reverted(story_id=_story_id(memory), kept_as=kept_as, resumed=self._resumed))
@@ -314,7 +322,7 @@ class StoryPlan:
         self._warn(discarded.warnings if discarded else ())
         await self._note_boxes()
 
-    async def _keep(self, memory: PlanState, checkpoint: Checkpoint | None) -> None:
+    async def _keep(self, memory: StoryMemory, checkpoint: Checkpoint | None) -> None:
         """Make refused work the checkpoint; where an earlier run left one, set it aside, and the next attempt saves."""
         edited = self._keeps_edits
         if edited is None:
@@ -326,7 +334,7 @@ class StoryPlan:
             self.emit(TreeKept(story_id=_story_id(memory), saved_as=saved_as, edited=edited))
         self._keeps_edits = None  # not before: a git command that fails is tried again
 
-    async def _accept(self, memory: PlanState, checkpoint: Checkpoint | None) -> PlanState:
+    async def _accept(self, memory: StoryMemory, checkpoint: Checkpoint | None) -> StoryMemory:
         """Commit the story if wanted, and only then drop its checkpoint; return the memory with the commit's fate."""
         story = self._story_of(memory)
         await self._losses.look()
@@ -368,11 +376,11 @@ class StoryPlan:
             self.emit(Warned(message=message))
 
 
-def _story_id(memory: PlanState) -> str:
+def _story_id(memory: StoryMemory) -> str:
     return memory.story.id if memory.story else ""
 
 
-def _remember(memory: PlanState, verdict: Verdict, record: IterationRecord) -> PlanState:
+def _remember(memory: StoryMemory, verdict: Verdict, record: IterationRecord) -> StoryMemory:
     """Return the memory for the next attempt. The change is proved only if each of its stories is."""
     match verdict:
         case NextStory():

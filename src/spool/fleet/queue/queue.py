@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from spool.decoders import decoded
+from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, UsageError
@@ -260,7 +261,7 @@ def _live(row: FleetRow, described: WorkflowExecutionDescription) -> FleetRow:
     loop = None
     with suppress(msgspec.MsgspecError, IndexError):
         data = one.heartbeat_details.payloads[0].data
-        loop = decoded(decoded(data, str), LoopSummary)
+        loop = loop_in(decoded(data, str), LoopSummary)
     started = one.state != 1  # PENDING_ACTIVITY_STATE_SCHEDULED
     return msgspec.structs.replace(
         row,
@@ -288,7 +289,7 @@ def _ended(row: FleetRow, report: TurnReport | None, execution: WorkflowExecutio
         return msgspec.structs.replace(row, status="stopped", reason=reason)
     loop = None
     with suppress(msgspec.MsgspecError):
-        loop = decoded(report.summary, LoopSummary) if report.summary else None
+        loop = loop_in(report.summary, LoopSummary) if report.summary else None
     return msgspec.structs.replace(
         row,
         status=report.stage,

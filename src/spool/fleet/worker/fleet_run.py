@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from spool.decoders import decoded
 from spool.domain.change.workspaces import branch_of_change
+from spool.domain.loop.plan_memory import PlanMemory, PromptMemory, StoryMemory, loop_in
 from spool.domain.loop.state import LoopState
-from spool.domain.loop.summary import STATE, LoopSummary, PlanState, summarized
+from spool.domain.loop.summary import STATE, LoopSummary, summarized
 from spool.domain.loop.verdict import ExitCode
 from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed, FencedOff, SpoolError
@@ -231,13 +231,15 @@ async def _last_summary(store: SnapshotStore, snapshot: StoredSnapshot) -> LoopS
     """Return where a loop stood at its last snapshot."""
     data = (await store.files(snapshot.commit)).get("state.json")
     with suppress(msgspec.MsgspecError):
-        return lean(decoded(data, LoopState)) if data else None
+        return lean(loop_in(data, LoopState)) if data else None
     return None
 
 
 def lean(state: LoopSummary) -> LoopSummary:
     """Return the summary of a loop without what agents and tests said: it goes through the queue."""
-    memory = PlanState(story=state.memory.story, retries=state.memory.retries, proof=state.memory.proof)
+    memory: PlanMemory = PromptMemory(proof=state.memory.proof)
+    if isinstance(state.memory, StoryMemory):
+        memory = StoryMemory(story=state.story, retries=state.memory.retries, proof=state.memory.proof)
     return msgspec.structs.replace(summarized(state), memory=memory, task="", reason=one_line(state.reason, 200))
 
 

@@ -11,7 +11,7 @@ import msgspec
 from spool.app.starting.construction import new_run_id
 from spool.app.starting.loop_workspace import sandbox_of
 from spool.app.starting.workspace_start import committing
-from spool.decoders import decoded
+from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.spec import LoopSpec, Show
 from spool.domain.loop.state import LoopState
 from spool.domain.loop.verdict import ExitCode, Status
@@ -161,7 +161,7 @@ def _resuming(files: Mapping[str, bytes]) -> str:
     After a rate limit the same attempt continues, as it does in a run that waits by itself.
     """
     with suppress(KeyError, msgspec.MsgspecError):
-        state = decoded(files["state.json"], LoopState)
+        state = loop_in(files["state.json"], LoopState)
         if state.status is Status.STOPPED and state.waiting_until is not None:
             return "keep"
     return "revert"

@@ -18,6 +18,7 @@ import msgspec
 
 from spool.decoders import decoded
 from spool.domain.agent.stream import Usage
+from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.state import IterationRecord, LoopState, UnfinishedIteration, unfinished
 from spool.domain.loop.summary import SCHEMA
 from spool.errors import RemovedTree, StateError, UnreadableState
@@ -375,7 +376,7 @@ def _decoded(data: bytes, kind: type[_Record], path: Path) -> _Record:
             hint="upgrade Spool; the file is left unchanged",
         )
     try:
-        return decoded(data, kind)
+        return loop_in(data, kind)
     except _UNREADABLE as error:
         raise UnreadableState(f"{path} cannot be read: {error}") from None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.decoders import decoded
+from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.summary import SCHEMA, LoopSummary, settled
 from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError, StateError
@@ -98,7 +98,7 @@ def _settled(loop: LoopSummary) -> LoopSummary:
 def _read(path: Path) -> LoopSummary | None:
     """Return a run's summary; None if it is unreadable or from a newer Spool. The file stays in place."""
     try:
-        loop = decoded(read_linked(path), LoopSummary)
+        loop = loop_in(read_linked(path), LoopSummary)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return loop if loop.schema <= SCHEMA else None

@@ -16,7 +16,8 @@ from spool.domain.account.landing_order import (
     unready,
 )
 from spool.domain.judging.gates.gate import GateResult, Proof
-from spool.domain.loop.summary import LoopSummary, PlanState, Runner
+from spool.domain.loop.plan_memory import PromptMemory
+from spool.domain.loop.summary import LoopSummary, Runner
 from spool.domain.loop.verdict import Status
 from spool.errors import UsageError
 
@@ -26,7 +27,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def loop(status: Status = Status.DONE, proof: Proof | None = Proof.PROVED) -> LoopSummary:
     runner = Runner(pid=1, start_time="", boot_id="", host="")
     return LoopSummary(
-        run_id="r", change="one", status=status, memory=PlanState(proof=proof), runner=runner, started_at=NOW,
+        run_id="r", change="one", status=status, memory=PromptMemory(proof=proof), runner=runner, started_at=NOW,
         updated_at=NOW,
     )  # fmt: skip
 

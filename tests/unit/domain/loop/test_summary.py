@@ -9,6 +9,7 @@ from spool.domain.agent.stream import Usage
 from spool.domain.change.workspaces import Kind, Workspace
 from spool.domain.judging.gates.gate import Proof, proof_together
 from spool.domain.loop.criteria import Criterion
+from spool.domain.loop.plan_memory import PromptMemory, StoryMemory
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec, Show
 from spool.domain.loop.state import InFlight, IterationRecord, LoopState, UnfinishedIteration, continued, unfinished
@@ -36,6 +37,7 @@ RUNNING = LoopState(
     phase=Phase.AGENT,
     waiting_until=LATER,
     run_iteration=3,
+    memory=StoryMemory(),
     limits=Limits(max_iterations=10, max_cost_usd=5.0),
     usage=Usage(tokens_in=1_000, cost_usd=0.5),
     runner=Runner(pid=1, start_time="", boot_id="", host=""),
@@ -146,10 +148,10 @@ def test_a_killed_or_stopped_run_continues_with_its_attempt(status: Status, kept
 def test_stories_that_were_verified_stay_so(
     door: LoopKind, proof: Proof, kept: Proof | None, workspace: Workspace | None
 ) -> None:
-    memory = msgspec.structs.replace(RUNNING.memory, proof=proof, retries=2)
+    memory = StoryMemory(proof=proof, retries=2) if door is LoopKind.RUN else PromptMemory(proof=proof, idle=2)
     earlier = replaced(RUNNING, status=Status.DONE, memory=memory, workspace=workspace, door=door)
     found = continued(RUNNING, earlier)
-    assert (found.memory.proof, found.memory.retries) == (kept, 0)
+    assert found.memory == msgspec.structs.replace(type(memory)(), proof=kept)
 
 
 @pytest.mark.parametrize(

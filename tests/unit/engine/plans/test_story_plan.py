@@ -14,7 +14,7 @@ from spool.domain.loop.events import (
     StoryDone,
     StoryProgress,
 )
-from spool.domain.loop.summary import Due
+from spool.domain.loop.plan_memory import Due, due_in
 from spool.domain.loop.verdict import ExitCode, Status
 from spool.engine.plans.story_world import OnResume
 from spool.engine.stop_request import Stop
@@ -107,7 +107,7 @@ def test_a_stuck_run_that_is_started_again_has_all_its_retries() -> None:
     stories.stage.events.clear()
     played = play(stories.plan(), FAILED, stage=stories.stage)
     assert attempts(played) == [("1", 1), ("1", 2)]
-    assert played.state.memory.due is Due.NOTHING
+    assert due_in(played.state.memory) is Due.NOTHING
 
 
 @pytest.mark.parametrize("on_resume", list(OnResume))
@@ -226,7 +226,7 @@ def test_a_stop_while_the_gate_runs_accepts_nothing() -> None:
     plan.source.stories = hanging  # type: ignore[method-assign]
     played = play(plan, stories.tree.ticks("1.1"), stage=stories.stage, stop=stop)
     assert played.finish.status is Status.STOPPED
-    assert played.state.memory.due is Due.NOTHING
+    assert due_in(played.state.memory) is Due.NOTHING
     assert not played.history
     assert played.state.in_flight is not None
     assert played.state.in_flight.ended is not None  # the next run judges it

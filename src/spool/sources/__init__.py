@@ -1,1 +1,1 @@
-"""Reads changes from `.spool/changes/`, `openspec/changes/` and plan files. Never writes."""
+"""The formats of plans: finds them, reads them as changes, records what was accepted."""

@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from spool.domain.change.change import Change
-from spool.domain.change.story import RepairStory, StoryList, parse_scenarios, parse_stories
+from spool.domain.change.story import RepairStory, StoryList
 from spool.domain.loop.prompt import ChangeTexts
 from spool.domain.text.common_fields import carried
 from spool.errors import ChangeError, CommandTimeout, Hint
-from spool.sources.openspec import OpenSpec
-from spool.sources.project import Project, names_in, read_text
+from spool.sources.project import Project
+from spool.sources.source import FormatTool, Run
 
 _Result = TypeVar("_Result")
 
@@ -25,21 +24,24 @@ class ChangeStories:
         change_id: str,
         *,
         timeout_s: float,
-        openspec: OpenSpec | None = None,
+        tool: tuple[FormatTool, Run] | None = None,
         errand: RepairStory | None = None,
     ) -> None:
         self._project = project
         self._change_id = change_id
         self._timeout_s = timeout_s
-        self._openspec = openspec
+        self._tool = tool
         self._errand = errand
         self._concerns: list[str] = []
+        self._asked = False
 
     async def refresh(self) -> StoryList:
-        """Return the current stories, and collect openspec's objections if it is used."""
+        """Return the current stories, and collect the objections of the format's own program, if it has one."""
         found = await self.stories()
-        if self._openspec is not None:
-            self._concerns += await self._openspec.concerns(self._change_id, found)
+        if self._tool is not None:
+            tool, run = self._tool
+            self._concerns += await tool.concerns(self._change_id, found, run, first=not self._asked)
+            self._asked = True
         return found
 
     async def stories(self) -> StoryList:
@@ -48,7 +50,7 @@ class ChangeStories:
         return StoryList((*found.stories, self._errand.story)) if self._errand else found
 
     def concerns(self) -> list[str]:
-        """Return openspec's objections so far, and clear them."""
+        """Return these objections so far, and clear them."""
         concerns, self._concerns = self._concerns, []
         return concerns
 
@@ -58,8 +60,7 @@ class ChangeStories:
 
     def _texts(self) -> ChangeTexts:
         change = self._project.read(self._change_id)
-        scenarios = tuple(read_scenarios(self._project.root / change.directory))
-        return ChangeTexts(scenarios=scenarios, task_file=change.task_file, **carried(change, ChangeTexts))
+        return ChangeTexts(task_file=change.task_file, **carried(change, ChangeTexts))
 
     async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
         """Read in a thread: a file system may hang, like a command."""
@@ -79,14 +80,8 @@ def read_stories(project: Project, change_id: str) -> StoryList:
 
 def require_stories(change: Change) -> StoryList:
     """Return the stories of a change; refuse a half-planned one, without tasks."""
-    stories = parse_stories(change.tasks or "")
+    stories = change.stories
     if not stories.stories:
         what = "it has no tasks.md" if change.tasks is None else "its tasks.md has no tasks"
         raise ChangeError(f"change '{change.id}' is only half-planned: {what}", hint="write `- [ ] 1.1 …` tasks first")
     return stories
-
-
-def read_scenarios(folder: Path) -> list[str]:
-    """Return the scenarios of a change's specs, in order."""
-    specs = [folder / "specs" / name / "spec.md" for name in names_in(folder / "specs")]
-    return [scenario for spec in specs for scenario in parse_scenarios(read_text(spec) or "")]

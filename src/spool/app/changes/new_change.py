@@ -11,9 +11,9 @@ from spool.domain.change.plan_file.proposal_split import split_plan
 from spool.domain.change.plan_file.task_choice import parse_plan
 from spool.errors import UsageError
 from spool.host.documents import write_document
+from spool.sources.change_folders import OWN
 from spool.sources.project import Project, project_at
-
-_OWN, _OPENSPEC = ".spool/changes", "openspec/changes"
+from spool.sources.registry import FOLDERS
 
 _PROPOSAL = """\
 # {title}
@@ -78,14 +78,16 @@ def make_change(here: Path, title: str, *, module: str | None = None, text: str 
 def _free_id(project: Project, slug: str, module: str | None) -> tuple[str, str]:
     """Return the id of a new change and the folder that it belongs into."""
     known = [*(info.id for info in project.changes()), *project.archived()]
-    own = (project.root / _OWN).is_dir() or not (project.root / "openspec").is_dir()
-    if not own:
+    used = [one for one in FOLDERS if (project.root / (one.where if one is OWN else one.home)).is_dir()]
+    source = used[0] if used else OWN
+    if not source.numbered:
         if module is not None:
-            raise UsageError("changes of OpenSpec have no module", hint=f"they are in {project.root / _OPENSPEC}")
-        return next_named(slug, known), _OPENSPEC
+            where = project.root / source.where
+            raise UsageError(f"changes of {source.label} have no module", hint=f"they are in {where}")
+        return next_named(slug, known), source.where
     if module is not None and not (module.isascii() and module.isdigit()):
         raise UsageError(f"'{module}' is not the number of a module", hint="for example: --module 2")
-    return next_numbered(slug, known, project.modules(), int(module) if module else None), _OWN
+    return next_numbered(slug, known, project.modules(), int(module) if module else None), source.where
 
 
 def editor() -> str:

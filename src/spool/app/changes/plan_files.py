@@ -10,7 +10,7 @@ import msgspec
 from spool.app.verifying.gate_construction import noted_tasks
 from spool.domain.change.change import is_id, matching
 from spool.domain.change.plan_file.ids import is_plan_name, plan_id, plan_path
-from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.change.story import StoryList
 from spool.domain.judging.gates.boxes import BoxLedger, honest
 from spool.domain.text.plain_text import nearest
 from spool.errors import ChangeError, Hint, UsageError
@@ -77,18 +77,18 @@ def prepare_plan(project: Project, change: str, *, tick: bool) -> bool:
             raise UsageError(f"'{change}' is not a plan file", hint=Hint.TICK)
         return False
     path = project.root / read.plan_file
-    boxless = any(story.boxless for story in parse_stories(read.tasks or "").stories)
+    boxless = any(story.boxless for story in read.stories.stories)
     if (tick or not boxless) and not os.access(path, os.W_OK):
         raise UsageError(f"{read.plan_file} is read-only: its boxes cannot be ticked", hint=f"chmod u+w {path}")
     if tick and boxless:
         _add_boxes(path, read.plan_file)
-        boxless = any(story.boxless for story in parse_stories(project.read(change).tasks or "").stories)
+        boxless = any(story.boxless for story in project.read(change).stories.stories)
     return boxless
 
 
 def _add_boxes(path: Path, name: str) -> None:
     from spool.domain.change.plan_file.boxed import has_heading_tasks, has_table_tasks, with_boxes
-    from spool.sources.plan_file import plan_text
+    from spool.sources.markdown import plan_text
 
     text = plan_text(path, name)
     if has_table_tasks(text):

@@ -4,16 +4,17 @@ import os
 from datetime import date
 from pathlib import Path
 
+from spool.app.changes.format_tool import require_tool
 from spool.app.changes.review import archive
 from spool.errors import ChangeError, UsageError
-from spool.sources.openspec import OpenSpec
 from spool.sources.project import project_at
+from spool.sources.registry import tool_of
 
 
 def require_archiver(source: str) -> None:
     """Raise a UsageError if changes of this source cannot be archived."""
-    if source == "openspec" and not OpenSpec.installed():
-        raise UsageError("an OpenSpec change cannot be archived: openspec is not installed", hint="install openspec")
+    if (tool := tool_of(source)) is not None:
+        require_tool(tool, "its changes cannot be archived")
 
 
 def archive_in_clone(root: Path, change: str, today: date) -> bool:

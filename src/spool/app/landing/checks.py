@@ -15,7 +15,7 @@ from spool.app.starting.loop_workspace import NOBODY, sandbox_of
 from spool.app.verifying.gate_construction import make_keeper, own_folders
 from spool.app.verifying.supervised import supervised
 from spool.domain.account.landing_order import Candidate
-from spool.domain.judging.gates.gate import GateSpec
+from spool.domain.judging.gates.gate import ABOUT_CHANGE, GateSpec
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec, missing_gates, with_gates
 from spool.domain.loop.summary import LoopKind
@@ -34,9 +34,6 @@ from spool.host.state.files import replace_file
 from spool.host.state.specs import kept_spec
 from spool.nofollow import make_folder
 from spool.sources.project import Project
-
-_CHANGES = ("tasks", "openspec")
-"""Built-in gates that look at a change, which is gone once it is archived."""
 
 
 def spec_for(candidate: Candidate, root: Path, settings: Settings) -> LoopSpec:
@@ -119,7 +116,7 @@ def place_of(candidate: Candidate, root: Path, repository: Repository) -> str:
 
 def without_change(spec: LoopSpec) -> LoopSpec:
     """Return the gates for a result in which the change is archived."""
-    return _with(spec, gates=tuple(gate for gate in spec.settings.gates if gate.run or gate.name not in _CHANGES))
+    return _with(spec, gates=tuple(gate for gate in spec.settings.gates if gate.run or gate.name not in ABOUT_CHANGE))
 
 
 def _with(spec: LoopSpec, **settings: Any) -> LoopSpec:

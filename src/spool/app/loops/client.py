@@ -26,7 +26,7 @@ from spool.app.starting.launch import Launched, in_background
 from spool.app.starting.story_construction import learnings_of
 from spool.app.starting.workspace_start import place
 from spool.domain.account.progress import LoopProgress
-from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.change.story import StoryList
 from spool.domain.change.tasks import BOXLESS
 from spool.domain.loop.prompt import StoryPrompt, build_story_prompt
 from spool.domain.loop.settings import Layer, Settings, merge
@@ -42,7 +42,7 @@ from spool.host.runner.identity import start_time, this_runner
 from spool.host.state.feed import Feed, JournalEntry
 from spool.host.state.loop_store import StateFolder
 from spool.sources.project import Project
-from spool.sources.story_source import ChangeStories, read_scenarios, read_stories
+from spool.sources.story_source import ChangeStories, read_stories
 
 __all__ = [
     "ChangePreview",
@@ -161,7 +161,7 @@ class Client:
         inside = self._project.root.relative_to(repository.top)
         with TemporaryDirectory(prefix="spool-preview-") as folder:
             own = (str(path.relative_to(self._project.root)) for path in self._project.paths_of(change))
-            places = (str(inside / name) for name in (".spool", "openspec", *own))
+            places = (str(inside / name) for name in (".spool", *own))
             await copy_out(repository, left.tree, Path(folder), *places, timeout_s=timeout_s)
             yield Project(Path(folder).resolve() / inside)
 
@@ -232,15 +232,13 @@ class Client:
     async def stories(self, loop: LoopSummary) -> StoryList:
         """Return the current stories of a loop's change."""
         project = Project(Path(loop.directory))
-        read = await asyncio.to_thread(lambda: parse_stories(project.read(loop.change).tasks or ""))
+        read = await asyncio.to_thread(lambda: project.read(loop.change).stories)
         return with_noted(Path(loop.root), loop.change, read)
 
     async def scenarios(self, loop: LoopSummary) -> tuple[str, ...]:
         """Return the scenarios of a loop's change."""
         project = Project(Path(loop.directory))
-        return await asyncio.to_thread(
-            lambda: tuple(read_scenarios(project.root / project.read(loop.change).directory))
-        )
+        return await asyncio.to_thread(lambda: project.read(loop.change).scenarios)
 
     async def diff(self, loop: LoopSummary, tree: str, until: str) -> Diff:
         """Return the changes since a checkpoint's tree, up to a later one or to the working tree."""
@@ -275,8 +273,8 @@ class Client:
             title=info.title if info else change,
             proposal=read.proposal,
             tasks=(read.tasks or "").replace(f"- [{BOXLESS}] ", "- "),
-            scenarios=tuple(read_scenarios(self._project.root / read.directory)),
-            stories=with_noted(self._project.root, change, parse_stories(read.tasks or "")),
+            scenarios=read.scenarios,
+            stories=with_noted(self._project.root, change, read.stories),
             notice=self._notice(change),
         )
 

@@ -17,9 +17,10 @@ from spool.errors import SpoolError
 from spool.host.documents import write_document
 from spool.host.git.pointers import top_of
 from spool.nofollow import read_file
-from spool.sources.openspec import OpenSpec
-from spool.sources.plan_file import read_plan
+from spool.sources.markdown import read_plan
 from spool.sources.project import project_at
+from spool.sources.registry import FOLDERS
+from spool.sources.source import installed
 
 _PREFERRED = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "pi")
 _LARGEST = 1 << 20
@@ -32,9 +33,8 @@ class ProjectScan(msgspec.Struct, frozen=True, kw_only=True):
 
     root: Path
     git: bool
-    openspec: bool
-    """Whether there is an OpenSpec project."""
-    openspec_installed: bool
+    formats: dict[str, str]
+    """The formats of plans found here, and what they lack."""
     agents: tuple[str, ...]
     """The installed agents, the likeliest first."""
     toolchain: Toolchain
@@ -59,8 +59,7 @@ def take_inventory(here: Path) -> ProjectScan:
     return ProjectScan(
         root=root,
         git=top_of(root) is not None,
-        openspec=(root / "openspec").is_dir(),
-        openspec_installed=OpenSpec.installed(),
+        formats=_formats(root),
         agents=_agents(),
         toolchain=toolchain_of(_files(root)),
         configured=os.path.lexists(root / PROJECT_FILE),
@@ -68,6 +67,16 @@ def take_inventory(here: Path) -> ProjectScan:
         changes=tuple(project.changes()),
         plan=_plan(root),
     )
+
+
+def _formats(root: Path) -> dict[str, str]:
+    """Return the formats with a program of their own: whether they are used here, and whether it is installed."""
+    found = {}
+    for source in FOLDERS:
+        if (tool := source.tool) is not None:
+            used = "yes" if installed(tool) else f"yes, but the command {tool.name} is not installed"
+            found[source.label] = used if (root / source.home).is_dir() else "no"
+    return found
 
 
 def _agents() -> tuple[str, ...]:

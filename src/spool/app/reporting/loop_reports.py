@@ -15,7 +15,7 @@ from spool.app.starting.effective_settings import resolve_settings
 from spool.domain.account.history import LoopHistory, StoryAccount, account_of
 from spool.domain.account.landing_order import Landing
 from spool.domain.account.progress import LoopProgress
-from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.change.story import StoryList
 from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary
 from spool.errors import SpoolError, UsageError
 from spool.host.git.pointers import branch_of, common_of
@@ -87,7 +87,7 @@ def new_progress(loop: LoopSummary, since: datetime | None = None) -> LoopProgre
 def stories_of(loop: LoopSummary) -> StoryList:
     """Return the stories of a loop's change as they stand in its files; none if it has none, or cannot be read."""
     with suppress(SpoolError, OSError):  # the change may be archived, or the agent is rewriting it
-        read = parse_stories(Project(Path(loop.directory)).read(loop.change).tasks or "")
+        read = Project(Path(loop.directory)).read(loop.change).stories
         return with_noted(Path(loop.root), loop.change, read)
     return StoryList()
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from spool.domain.change.change import matching
 from spool.domain.change.front_matter import names_of
-from spool.domain.change.tasks import parse_tasks
 from spool.domain.loop.start_order import Member, in_order
 from spool.errors import ChangeError, Hint, UsageError
 from spool.sources.project import Project
@@ -51,5 +50,5 @@ def _resolved(project: Project, change: str, name: str, known: Sequence[str]) ->
 
 
 def _is_closed(project: Project, change: str) -> bool:
-    tasks = parse_tasks(project.read(change).tasks or "")
+    tasks = project.read(change).boxes
     return bool(tasks.tasks) and not tasks.open

@@ -1,9 +1,9 @@
-"""Builds the plan of `spool run`: stories, checkpoints, and `openspec` where the change comes from it."""
+"""Builds the plan of `spool run`: stories, checkpoints, and the program of the change's format, if it has one."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from spool.app.changes.openspec_command import run_openspec
+from spool.app.changes.format_tool import usable_tool
 from spool.app.starting.construction import Parts
 from spool.app.verifying.gate_construction import own_folders
 from spool.domain.loop.events import Warned
@@ -14,7 +14,6 @@ from spool.engine.plans.story_world import OnResume
 from spool.host.git.checkpoints.beginnings import Beginnings
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository
-from spool.sources.openspec import OpenSpec
 from spool.sources.story_source import ChangeStories
 
 
@@ -36,7 +35,7 @@ async def story_plan(spec: LoopSpec, parts: Parts) -> StoryPlan:
             parts.project,
             spec.change,
             timeout_s=settings.command_timeout,
-            openspec=_openspec(spec, parts),
+            tool=usable_tool(parts.change.source, Path(spec.directory), timeout_s=settings.command_timeout),
             errand=spec.errand,
         ),
         checkpoints=checkpoints,
@@ -79,15 +78,3 @@ def _committer(parts: Parts) -> Callable[[str, tuple[str, ...]], Awaitable[str |
 def learnings_of(change: str) -> str:
     """Return the file with learnings for later stories, as the prompt names it: from where the agent works."""
     return f"{state_path('.', LoopKind.RUN, change)}/learnings.md".removeprefix("./")
-
-
-def _openspec(spec: LoopSpec, parts: Parts) -> OpenSpec | None:
-    """Return a client of `openspec`, if it is installed and the change comes from it."""
-    if parts.change.source != "openspec" or not OpenSpec.installed():
-        return None
-
-    async def ask(argv: Sequence[str]) -> bytes:
-        done = await run_openspec(argv[1:], directory=Path(spec.directory), timeout_s=spec.settings.command_timeout)
-        return done.output
-
-    return OpenSpec(ask)

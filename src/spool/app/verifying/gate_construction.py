@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spool.app.changes.openspec_command import objections
+from spool.app.changes.format_tool import require_tool, tool_runner
 from spool.domain.judging.gates.boxes import BoxLedger
 from spool.domain.judging.gates.findings import plain
 from spool.domain.judging.gates.gate import BuiltInGate, GateResult, Proof
@@ -25,8 +25,8 @@ from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.repository import NoRepository, Repository, run_git
 from spool.host.git.working_tree import GitWorktree, PlainFolder
-from spool.sources.openspec import OpenSpec
 from spool.sources.project import Project
+from spool.sources.registry import TOOLS
 
 if TYPE_CHECKING:
     from spool.engine.gates.gatekeeper import Gatekeeper
@@ -142,12 +142,11 @@ def _built_in(
             if isinstance(repository, NoRepository):
                 raise UsageError(f"the check '{name}' cannot run: {repository.why}", hint=Hint.GATES)
             return _BuiltIn(name, partial(_uncommitted, spec, repository), passed="everything is committed")
-        case BuiltInGate.OPENSPEC:
-            if not OpenSpec.installed():
-                raise UsageError(f"the check '{name}' cannot run: openspec is not installed", hint=Hint.GATES)
-            place, timeout_s = Path(spec.directory), spec.settings.command_timeout
-            invalid = partial(objections, spec.change, directory=place, timeout_s=timeout_s)
-            return _BuiltIn(name, invalid, passed="openspec finds the change valid")
+        case BuiltInGate.FORMAT:
+            tool = TOOLS[name]
+            require_tool(tool, f"the check '{name}' cannot run", Hint.GATES)
+            run = tool_runner(tool, Path(spec.directory), timeout_s=spec.settings.command_timeout)
+            return _BuiltIn(name, partial(tool.objections, spec.change, run), passed=f"{name} finds the change valid")
 
 
 def _tasks(spec: LoopSpec, project: Project, book: TaskBook) -> Gate:

@@ -17,7 +17,7 @@ from spool.app.starting.construction import new_spec, open_worktree
 from spool.app.verifying.gate_construction import make_keeper, own_folders
 from spool.app.verifying.supervised import supervised
 from spool.domain.judging.gates.boxes import BoxLedger
-from spool.domain.judging.gates.gate import GateSpec, Proof
+from spool.domain.judging.gates.gate import ABOUT_CHANGE, GateSpec, Proof
 from spool.domain.judging.gates.hook import Session, Verification
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
@@ -37,8 +37,6 @@ from spool.host.state.lock import TreeWork, held_for
 from spool.sources.project import Project, find_project, project_at
 
 _Result = TypeVar("_Result")
-_CHANGES = ("tasks", "openspec")
-"""Built-in gates that look at a change."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +166,7 @@ class _LockedTree:
 
     async def _judged(self, base: str, since: str, *, commands_first: bool) -> Verification:
         released = self.memory.released()
-        gates = tuple(gate for gate in self.spec.gates if self.spec.change or gate.run or gate.name not in _CHANGES)
+        gates = tuple(gate for gate in self.spec.gates if self.spec.change or gate.run or gate.name not in ABOUT_CHANGE)
         if not gates:
             unbound = ", ".join(gate.name for gate in self.spec.gates)
             raise UsageError(f"these checks need a change: {unbound}", hint=Hint.NAME_CHANGE)

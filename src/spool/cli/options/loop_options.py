@@ -10,6 +10,7 @@ import click
 from spool.cli.options.groups import Duration, Size, option
 from spool.cli.options.target import complete_change, complete_harness
 from spool.domain.change.plan_file.ids import is_plan_name
+from spool.domain.judging.gates.gate import BUILT_IN
 from spool.errors import UsageError
 
 if TYPE_CHECKING:  # `--status` starts no loop, so it must not import one
@@ -106,8 +107,8 @@ _BUILT_IN = _checks(
     "--gate",
     "built_in",
     multiple=True,
-    type=click.Choice(["tasks", "openspec", "git-clean"]),
-    help="Add a built-in check: all boxes ticked, a valid OpenSpec change, everything committed.",
+    type=click.Choice(BUILT_IN),
+    help="Add a built-in check: all boxes ticked, the format's own validation, everything committed.",
 )
 _POLICY = (
     _checks(
@@ -148,7 +149,7 @@ AGENT_LIMIT_OPTIONS = (
     ),
 )
 START_OPTIONS = (
-    _run("--command-timeout", type=Duration(), help="Time limit for git and openspec commands.  [default: 30s]"),
+    _run("--command-timeout", type=Duration(), help="Time limit for git and the format's own command.  [default: 30s]"),
     _run("--fresh", is_flag=True, help="Set earlier history aside and start at iteration 1."),
     _run("--detach", "-d", is_flag=True, help="Run in the background."),
 )

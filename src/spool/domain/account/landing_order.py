@@ -115,7 +115,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     """The changes that must land first."""
     source: str = ""
-    """Its source: `.spool` or `openspec`; empty if it is not written."""
+    """Its format, as lists name it; empty if it is not written."""
 
     @property
     def finished(self) -> bool:

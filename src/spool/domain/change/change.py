@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from spool.domain.change.story import StoryList, stories_of
+from spool.domain.change.tasks import TaskList, parse_tasks
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, UsageError
 
@@ -34,6 +36,20 @@ class Change(msgspec.Struct, frozen=True):
     module_text: str = ""
     plan_file: str = ""
     """The path of the plan file that is the whole change; empty if the change is a folder."""
+    scenarios: tuple[str, ...] = ()
+    """The scenarios of its specs, in order."""
+    listed: TaskList | None = None
+    """The tasks as another format has them; None if `tasks` is what a person wrote."""
+
+    @property
+    def boxes(self) -> TaskList:
+        """Its tasks, in order."""
+        return parse_tasks(self.tasks or "") if self.listed is None else self.listed
+
+    @property
+    def stories(self) -> StoryList:
+        """Its tasks by story."""
+        return stories_of(self.boxes)
 
     @property
     def own(self) -> str:

@@ -123,7 +123,11 @@ class StoryList(msgspec.Struct, frozen=True):
 
 def parse_stories(text: str) -> StoryList:
     """Parse the stories of a tasks.md: its `## Wave N` sections, else its `##` groups, else all of it as one."""
-    tasks = parse_tasks(text)
+    return stories_of(parse_tasks(text))
+
+
+def stories_of(tasks: TaskList) -> StoryList:
+    """Return the stories of a task list, one for each group."""
     if any(task.heading for task in tasks.tasks):
         return StoryList(tuple(_waves(tasks)))
     return StoryList(tuple(_groups(tasks)))

@@ -52,7 +52,7 @@ _EXAMPLES = (
 @shared.together(shared.SANDBOX_OPTIONS, shared.AGENT_OPTIONS)
 @_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
 @shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS)
-@_run("--command-timeout", type=Duration(), help="Time limit for git and openspec commands.  [default: 30s]")
+@_run("--command-timeout", type=Duration(), help="Time limit for git and the format's own command.  [default: 30s]")
 @_run("--fresh", is_flag=True, help="Start over, also what is done or begun; commits on change/ID stay.")
 @_run("--no-interactive", is_flag=True, help="Never ask; fail if a value is missing.")
 @_output("--json", "as_json", is_flag=True, help="Print JSON.")

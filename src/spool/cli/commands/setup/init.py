@@ -45,11 +45,10 @@ def init(dry_run: bool) -> None:
 
 def _report(found: ProjectScan) -> None:
     tools = found.toolchain
-    openspec = "yes" if found.openspec_installed else "yes, but the command openspec is not installed"
     rows = {
         "Project": str(found.root),
         "Git": "yes" if found.git else "no; Spool needs it to revert: git init",
-        "OpenSpec": openspec if found.openspec else "no",
+        **found.formats,
         "Agents": ", ".join(found.agents) or "none installed; spool harness list shows how to get one",
         "Language": tools.language or "unknown",
         "Tests": tools.test or "no command found",

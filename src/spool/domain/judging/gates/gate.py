@@ -18,11 +18,14 @@ class BuiltInGate(StrEnum):
     """Gates without a command. They are never proof."""
 
     TASKS = "tasks"
-    OPENSPEC = "openspec"
+    FORMAT = "openspec"
+    """The check of the change's own format, named after the only program that has one."""
     GIT_CLEAN = "git-clean"
 
 
 BUILT_IN = tuple(BuiltInGate)
+ABOUT_CHANGE = (BuiltInGate.TASKS, BuiltInGate.FORMAT)
+"""Gates that look at a change, which is gone once it is archived."""
 
 
 class Proof(StrEnum):

@@ -1,10 +1,12 @@
 """How far a clone is, in git's own words and on a terminal."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
 
+from spool.errors import CommandTimeout
 from spool.host.external_command import run_command
 from spool.host.git.checkpoints.pace import paced
 from spool.host.git.workspaces.clone_pace import heard
@@ -58,4 +60,30 @@ async def test_who_is_cancelled_while_listening_leaves_no_process(tmp_path: Path
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+SLOW = """
+for n in 1 2 3 4 5 6 7 8; do printf 'Receiving objects:  %s%% (%s/100)\\r' $n $n >&2; sleep 0.4; done
+"""
+COUNTING = "import time; end = time.monotonic() + 2.5\nwhile time.monotonic() < end: pass"
+LIMIT_S = 1.2
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        pytest.param(["sh", "-c", SLOW], id="says something now and then"),
+        pytest.param([sys.executable, "-c", COUNTING], id="computes without a word"),
+    ],
+)
+async def test_a_git_that_is_slow_but_makes_progress_is_not_ended(tmp_path: Path, argv: list[str]) -> None:
+    done = await run_command(argv, directory=tmp_path, timeout_s=LIMIT_S, heard=heard)
+    assert done.exit_code == 0
+
+
+async def test_a_git_that_stalls_is_ended(tmp_path: Path) -> None:
+    argv = ["sh", "-c", f"printf 'Receiving objects:  1%% (1/100)\\r' >&2; echo $$ > {tmp_path}/pid; exec sleep 600"]
+    with pytest.raises(CommandTimeout, match=r"made no progress for 1\.2 s"):
+        await run_command(argv, directory=tmp_path, timeout_s=LIMIT_S, heard=heard)
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

@@ -55,13 +55,13 @@ class Person:
     def tip(self, branch: str = BRANCH) -> str:
         return self.git("rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", check=False)
 
-    def clone(self, change: str = CHANGE, *, folders: tuple[str, ...] = ()) -> Cloned:
+    def clone(self, change: str = CHANGE, *, folders: tuple[str, ...] = (), timeout_s: float = 30) -> Cloned:
         branch = f"change/{change}"
         tip = self.tip(branch)
         base = tip or self.git("rev-parse", "HEAD")
         repository = self.repository
         plan = CloneRecipe(change=change, branch=branch, base=base, left=tip, folders=folders)
-        clone = asyncio.run(make_clone(repository, plan))
+        clone = asyncio.run(make_clone(repository, plan, timeout_s=timeout_s))
         return Cloned(self, change, home_of(repository, change), clone)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,9 @@ _TERM_GRACE_S = 0.3
 
 _LISTEN_S = 0.25
 _HEARD = 400
-_PROGRESS = re.compile(rb"[^\r\n]*\r(?!\n)|[^\r\n]*(?:, done\.|: +\d+%[^\r\n]*)(?:\n|$)")
+_PROGRESS = re.compile(rb"[^\r\n]*\r(?!\n)|(?:[^\r\n]*(?:, done\.|: +\d+%[^\r\n]*)|remote: Total [^\r\n]*)(?:\n|$)")
+_BUSY_SHARE = 0.05
+"""The share of a core that a silent command uses if it works: git counts objects without a word."""
 Heard = Callable[[bytes], None]
 """Gets the last bytes that a running command has written to standard error."""
 
@@ -53,6 +56,7 @@ async def run_command(
 
     It inherits the descriptors of `inherits`, and with them their locks.
     `heard` gets the end of its standard error four times a second, for a bar; what git says of that is then left out.
+    With it, `timeout_s` limits the time without progress: it writes nothing there and uses next to no processor time.
     Its streams are files, not pipes: a daemon that a hook starts keeps a pipe open long after git exits.
     """
     with _memory_file(stdin) as given, _memory_file() as output, _memory_file() as errors:
@@ -67,12 +71,14 @@ async def run_command(
             pass_fds=inherits,
         )
         try:
-            async with asyncio.timeout(timeout_s):
-                await (_listen(process, errors, heard) if heard else process.wait())
+            if heard:
+                await _listen(process, errors, heard, timeout_s)
+            else:
+                async with asyncio.timeout(timeout_s or None):
+                    await process.wait()
         except TimeoutError:
-            raise CommandTimeout(
-                f"'{short_name(argv)}' did not answer within {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT
-            ) from None
+            failed = "made no progress for" if heard else "did not answer within"
+            raise CommandTimeout(f"'{short_name(argv)}' {failed} {timeout_s:g} s", hint=Hint.COMMAND_TIMEOUT) from None
         finally:
             if process.returncode is None:
                 await asyncio.shield(_end(process))
@@ -132,14 +138,35 @@ def _memory_file(content: bytes = b"") -> Iterator[int]:
         os.close(descriptor)
 
 
-async def _listen(process: asyncio.subprocess.Process, errors: int, heard: Heard) -> None:
-    """Wait for a process, and pass on the end of what it says."""
+async def _listen(process: asyncio.subprocess.Process, errors: int, heard: Heard, limit_s: float) -> None:
+    """Wait for a process, and pass on the end of what it says; raise TimeoutError when it makes no progress."""
     waiting = asyncio.ensure_future(process.wait())
+    said, since = 0, time.monotonic()
+    busy_s: float | None = None
     try:
-        while not (await asyncio.wait([waiting], timeout=_LISTEN_S))[0]:
-            heard(os.pread(errors, _HEARD, max(0, os.fstat(errors).st_size - _HEARD)))
+        while not (await asyncio.wait([waiting], timeout=min(_LISTEN_S, limit_s / 8 or _LISTEN_S)))[0]:
+            size, silent_s = os.fstat(errors).st_size, time.monotonic() - since
+            heard(os.pread(errors, _HEARD, max(0, size - _HEARD)))
+            if size != said:
+                said, since, busy_s = size, time.monotonic(), None
+            elif limit_s and silent_s > limit_s / 2 and busy_s is None:
+                busy_s = _processor_s(process.pid)
+            elif limit_s and silent_s > limit_s and busy_s is not None:
+                if _processor_s(process.pid) - busy_s < _BUSY_SHARE * limit_s / 2:
+                    raise TimeoutError
+                since, busy_s = time.monotonic(), None
     finally:
         waiting.cancel()
+
+
+def _processor_s(session: int) -> float:
+    """Return the processor time that the processes of a session have used; 0 where the system does not say."""
+    used = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_bytes().rpartition(b")")[2].split()
+            used += int(fields[11]) + int(fields[12]) if int(fields[3]) == session else 0
+    return used / os.sysconf("SC_CLK_TCK")
 
 
 def _content(descriptor: int) -> bytes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spool.errors import BranchMoved, CommandFailed
+from spool.errors import BranchMoved, CommandFailed, CommandTimeout
 from tests.support.workspaces import BRANCH, CHANGE, Person, git, make_person
 
 
@@ -24,6 +25,22 @@ def test_a_clone_starts_from_the_commit_on_the_branch_of_the_change(person: Pers
     assert clone.git("symbolic-ref", "--short", "HEAD") == BRANCH
     assert clone.git("status", "--short") == ""
     assert (clone.top / "code.py").read_text() == "print(1)\n"
+
+
+def test_a_fetch_that_stalls_is_ended_and_the_next_one_makes_the_clone(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalled = tmp_path / "bin" / "git"
+    stalled.parent.mkdir()
+    stalled.write_text(
+        f'#!/bin/sh\ncase " $* " in *" fetch "*) exec sleep 600; esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    stalled.chmod(0o755)
+    with monkeypatch.context() as slow:
+        slow.setenv("PATH", f"{stalled.parent}:{os.environ['PATH']}")
+        with pytest.raises(CommandTimeout, match="'git fetch' made no progress for 1 s"):
+            person.clone(timeout_s=1)
+    assert person.clone().git("rev-parse", "HEAD") == person.git("rev-parse", "HEAD")
 
 
 def test_a_clone_shares_no_object_file_and_sees_no_other_branch(person: Person) -> None:

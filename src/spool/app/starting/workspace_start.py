@@ -141,7 +141,7 @@ class _Making:
                     sandboxed=self._spec.sandbox_rules is not None,
                     folders=folders,
                 )
-                clone = await make_clone(repository, plan)
+                clone = await make_clone(repository, plan, timeout_s=self._timeout_s)
                 await self._note_clone(repository, home / clone.folder, clone.branch)
             else:
                 self._require_same_sandbox(home / clone.folder, sandboxed=clone.sandboxed)

@@ -25,7 +25,8 @@ from spool.fleet.snapshots.pieces import Piece
 from spool.fleet.values import PROTOCOL, REFS, SnapshotMark, ref_of
 from spool.host.external_command import Completed, checked, run_command
 from spool.host.git.repository import QUIET, Repository, online_environment
-from spool.host.git.workspaces.transport import CLONE_S
+from spool.host.git.workspaces.clone_pace import heard
+from spool.host.git.workspaces.transport import CLONE_S, STALLED_S
 from spool.host.state.files import replace_file
 from spool.nofollow import make_folder, read_linked
 
@@ -40,7 +41,7 @@ _PAUSES_S = (0.2, 1.0, 3.0, 10.0, 30.0)
 _BELIEVED = 3
 """A refusal is believed with this many pauses left: the first ones may be locks of other pushes."""
 _FETCH = (
-    "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--refmap=",
+    "fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--refmap=",
     "--force",
 )  # fmt: skip
 _PUSH = ("-c", "pack.compression=1", "-c", "push.followTags=false", "push", "--quiet", "--porcelain", "--no-verify")
@@ -85,7 +86,7 @@ class SnapshotStore:
         if not tip:
             return None
         await self.prepare("sha256" if len(tip) == 64 else "sha1")
-        await self._checked(*_FETCH, "--", self.url, f"{ref}:{ref}", timeout_s=CLONE_S)
+        await self._fetch(self.url, ref)
         return await self.fetched(ref)
 
     async def fetched(self, ref: str) -> StoredSnapshot:
@@ -213,7 +214,7 @@ class SnapshotStore:
     async def fetch_all(self, url: str, refs: Sequence[str]) -> None:
         """Fetch refs of a remote into the same refs here."""
         for chunk in (refs[at : at + _CHUNK] for at in range(0, len(refs), _CHUNK)):
-            await self._checked(*_FETCH, "--", url, *(f"{ref}:{ref}" for ref in chunk), timeout_s=CLONE_S)
+            await self._fetch(url, *chunk)
 
     async def borrow(self, objects: Path) -> None:
         """Use the objects of another repository on this machine as well."""
@@ -252,6 +253,11 @@ class SnapshotStore:
         return await run_command(
             argv, directory=self.path, timeout_s=timeout_s, env=_environment(self.path), stdin=stdin
         )
+
+    async def _fetch(self, url: str, *refs: str) -> None:
+        """Fetch refs into the same refs here; only a time without progress ends it."""
+        argv = ["git", *QUIET, *_FETCH, "--", url, *(f"{ref}:{ref}" for ref in refs)]
+        await checked(argv, directory=self.path, timeout_s=STALLED_S, env=_environment(self.path), heard=heard)
 
     async def _checked(self, *words: str, timeout_s: float = _LOCAL_S, stdin: bytes = b"") -> Completed:
         argv = ["git", *QUIET, *words]

@@ -16,7 +16,7 @@ from spool.host.external_command import Completed, run_command, succeeded
 from spool.host.git.repository import QUIET, Repository
 from spool.host.git.workspaces.clones import ALSO, KEPT, clones_of, fill_clone, own_environment
 from spool.host.git.workspaces.delivery import first_of_state
-from spool.host.git.workspaces.transport import CLONE_S, fetch_back, fetch_commits
+from spool.host.git.workspaces.transport import CLONE_S, STALLED_S, fetch_back, fetch_commits
 from spool.nofollow import make_folder
 
 _THROWAWAY = ".landing-"
@@ -114,7 +114,7 @@ class Rehearsal:
     async def bring_back(self, change: str, onto: str) -> None:
         """Fetch the result into the person's repository, under a ref of Spool's."""
         await self.require_no_state(onto)
-        await fetch_back(self.top / ".git", self._repository.common_dir, ref=f"{RESULT}{change}", timeout_s=CLONE_S)
+        await fetch_back(self.top / ".git", self._repository.common_dir, ref=f"{RESULT}{change}", timeout_s=STALLED_S)
 
     async def tree_of(self, commit: str) -> str:
         """Return the tree of a commit."""

@@ -30,7 +30,7 @@ from spool.host.git.checkouts import bring_along
 from spool.host.git.repository import QUIET, Repository, git_environment
 from spool.host.git.workspaces.clone_pace import heard
 from spool.host.git.workspaces.delivery import Branches
-from spool.host.git.workspaces.transport import CLONE_S, fetch_commits
+from spool.host.git.workspaces.transport import STALLED_S, fetch_commits
 from spool.host.state.files import opened, replace_file, sync_folder
 from spool.host.state.places import path_key, user_data
 from spool.host.state.records import exactly, restored
@@ -125,7 +125,7 @@ def workspace_of(home: Path, clone: Clone, inside: str) -> Workspace:
     )
 
 
-async def make_clone(repository: Repository, plan: CloneRecipe) -> Clone:
+async def make_clone(repository: Repository, plan: CloneRecipe, *, timeout_s: float = STALLED_S) -> Clone:
     """Make the clone of a change, unless there is one; a killed maker leaves only what the next one removes."""
     home = home_of(repository, plan.change)
     make_folder(home.parent)
@@ -136,7 +136,7 @@ async def make_clone(repository: Repository, plan: CloneRecipe) -> Clone:
             return found
         draft = _draft(home.parent)
         make_folder(draft / KEPT)
-        clone = await _fill(draft, repository, plan)
+        clone = await _fill(draft, repository, plan, timeout_s)
         await Branches(repository.common_dir, timeout_s=_REFS_S).leave(plan.change, plan.left)
         replace_file(draft / RECORD, exactly(clone))
         draft.rename(home)
@@ -160,12 +160,12 @@ def remove_clone(home: Path) -> None:
         shutil.rmtree(gone)
 
 
-async def _fill(draft: Path, repository: Repository, plan: CloneRecipe) -> Clone:
+async def _fill(draft: Path, repository: Repository, plan: CloneRecipe, timeout_s: float) -> Clone:
     name = draft.parent.name.rpartition("-")[0]
     top = draft / f"{name}-{plan.change}"
-    await fill_clone(top, repository, branch=plan.branch, commit=plan.base)
+    await fill_clone(top, repository, branch=plan.branch, commit=plan.base, timeout_s=timeout_s)
     if plan.also:
-        await fetch_commits(repository.common_dir, top / ".git", commit=plan.also, ref=ALSO)
+        await fetch_commits(repository.common_dir, top / ".git", commit=plan.also, ref=ALSO, timeout_s=timeout_s)
     for folder in plan.folders:
         bring_along(Path(folder), top, newer=True)
     return Clone(
@@ -180,18 +180,21 @@ async def _fill(draft: Path, repository: Repository, plan: CloneRecipe) -> Clone
     )
 
 
-async def fill_clone(top: Path, repository: Repository, *, branch: str, commit: str) -> None:
-    """Make a clone that has one commit and its history, checked out on a branch."""
+async def fill_clone(
+    top: Path, repository: Repository, *, branch: str, commit: str, timeout_s: float = STALLED_S
+) -> None:
+    """Make a clone that has one commit and its history, checked out on a branch; each git may stall for a time."""
     make_folder(top)
 
     async def git(*words: str) -> None:
-        await checked(["git", *QUIET, *words], directory=top, timeout_s=CLONE_S, env=own_environment(), heard=heard)
+        await checked(["git", *QUIET, *words], directory=top, timeout_s=timeout_s, env=own_environment(), heard=heard)
 
     await git("init", "--quiet", "--template=", f"--object-format={repository.object_format}")
     await git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     for key, value in (await author_of(repository)).items():
         await git("config", "--local", key, value)
-    await fetch_commits(repository.common_dir, top / ".git", commit=commit, ref=f"refs/heads/{branch}")
+    ref = f"refs/heads/{branch}"
+    await fetch_commits(repository.common_dir, top / ".git", commit=commit, ref=ref, timeout_s=timeout_s)
     await git("-c", "core.fsync=all", "read-tree", "-v", "--reset", "-u", "HEAD")
 
 

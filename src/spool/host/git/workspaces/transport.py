@@ -15,7 +15,9 @@ from spool.host.git.repository import QUIET, bound_environment
 from spool.host.git.workspaces.clone_pace import heard
 
 CLONE_S = 3_600.0
-"""Seconds to copy a large history; the fetch back takes only what is new."""
+"""Seconds for work on a clone that is neither a fetch nor a person's."""
+STALLED_S = 30.0
+"""Seconds without progress that end a fetch, which cannot be cut, if no other limit is given."""
 UPLOAD_PACK = "git-upload-pack --strict"
 """`--strict`: a `.git` inside the git directory, which the agent may have made, is not looked for."""
 _CAUTIOUS = (
@@ -32,12 +34,12 @@ _CAUTIOUS = (
     "-c", "core.alternateRefsCommand=:",
 )  # fmt: skip
 _FETCH = (
-    "fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc",
+    "fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc",
     "--no-show-forced-updates", "--refmap=",
 )  # fmt: skip
 
 
-async def fetch_commits(source: Path, into: Path, *, commit: str, ref: str) -> None:
+async def fetch_commits(source: Path, into: Path, *, commit: str, ref: str, timeout_s: float = STALLED_S) -> None:
     """Copy a commit and its history into a new clone, whose own settings are all that count."""
     words = (
         f"--upload-pack={UPLOAD_PACK}",
@@ -47,19 +49,19 @@ async def fetch_commits(source: Path, into: Path, *, commit: str, ref: str) -> N
         str(source),
         f"{commit}:{ref}",
     )
-    await _fetch(into, "--progress", *words, timeout_s=CLONE_S, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+    await _fetch(into, *words, timeout_s=timeout_s, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 
 
 async def fetch_back(clone: Path, into: Path, *, ref: str, timeout_s: float, served_by: str = UPLOAD_PACK) -> None:
     """Copy what is checked out in a clone into the person's repository, under a ref of Spool's."""
     _refuse_leading_out(clone)
-    await _fetch(into, "--quiet", f"--upload-pack={served_by}", "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
+    await _fetch(into, f"--upload-pack={served_by}", "--", str(clone), f"+HEAD:{ref}", timeout_s=timeout_s)
 
 
 async def fetch_recorded(shadow: Path, into: Path, *, source_ref: str, ref: str, served_by: str = UPLOAD_PACK) -> None:
     """Copy a commit from Spool's own git directory beside a clone, whose objects it borrows, in place of the last."""
     words = (f"--upload-pack={served_by}", f"--negotiation-tip={ref}", "--force", "--", str(shadow))
-    await _fetch(into, *words, f"{source_ref}:{ref}", timeout_s=CLONE_S)
+    await _fetch(into, *words, f"{source_ref}:{ref}", timeout_s=STALLED_S)
 
 
 async def list_refs(clone: Path, into: Path, *, timeout_s: float, served_by: str = UPLOAD_PACK) -> dict[str, str]:
@@ -72,6 +74,7 @@ async def list_refs(clone: Path, into: Path, *, timeout_s: float, served_by: str
 
 
 async def _fetch(into: Path, *words: str, timeout_s: float, **settings: str) -> None:
+    """Fetch; the limit is one of time without progress."""
     env = _environment(into, **settings)
     await checked(["git", *_CAUTIOUS, *_FETCH, *words], directory=into, timeout_s=timeout_s, env=env, heard=heard)
 

@@ -22,7 +22,7 @@ HOUSE := $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/spool-loop
 COMMANDS := $(or $(PREFIX),$(HOME)/.local)/bin
 
 .PHONY: help install uninstall demo test root-test long marked liars check fast faults soak fleet-soak agents runners axe installers transcripts schemas picture \
-  moving-picture web-pictures settings-page docs bench bench-quick bench-gates loops dist sdist-check lock clean
+  moving-picture web-pictures settings-page docs bench bench-quick bench-gates loops dist sdist-check deletable lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,10 @@ soak: $(READY)
 # 200 changes on three hosts, one of which dies every 20 seconds; docs/fleet.md has the last results.
 fleet-soak: $(READY)
 	$(BIN)/python -m tests.fleet.soak $(or $(SPOOL_FLEET_CHANGES),200)
+
+# The page, the fleet and telemetry, each deleted in a copy: the checks, and the tests that remain.
+deletable: $(READY) ## Run the checks and tests without web, fleet and telemetry; hours
+	$(BIN)/python -m tests.deletable -- -n $(WORKERS) --dist loadgroup
 
 # All claims of tests/liars on all doors.
 liars: $(READY) ## Play all lies and honest claims

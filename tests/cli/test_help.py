@@ -58,7 +58,7 @@ def test_the_help_groups_its_commands_and_help_works_as_a_command(scratch: Scrat
     ]
     assert sorted(listed) == sorted(spool.list_commands(click.Context(spool)))
     assert "\nCommands:\n" not in shown
-    for words in ((), ("verify",), ("fleet", "submit")):
+    for words in ((), ("verify",), ("checkpoint", "list")):
         asked = scratch.spool("help", *words)
         assert (asked.returncode, asked.stdout) == (0, help_of(scratch, *words))
     assert scratch.wt_loop("help", "start").stdout == wt_help(scratch, "start")
@@ -72,7 +72,6 @@ def test_agent_is_an_alias_of_harness_on_every_command() -> None:
         "spool ralph",
         "spool run",
         "spool tui",
-        "spool fleet submit",
         "wt-loop start",
     }
     assert [words for words, names in options.items() if ("--harness" in names) != ("--agent" in names)] == []

@@ -16,15 +16,10 @@ from spool.cli.options.target import _row
 from spool.cli.wt.main import wt_loop
 from spool.domain.change.change import ChangeInfo
 from spool.views.say import json_text
-from tests.support import CHANGE, PATIENCE_S, PROPOSAL, Scratch, Steps, make_scratch, wait_for, warm
-from tests.support.web import serving
-from tests.support.worktrees import Fleet
+from tests.support import CHANGE, PATIENCE_S, Scratch, warm
+from tests.support.hostile import ACTIVE, NASTY, ON_TWO_LINES, make_hostile, toml
 
 pytestmark = pytest.mark.xdist_group("foreign text")  # one repository for all
-C1_AND_BIDI = "\x9b31m\x9d52;c;AAAA\x9c\u202egnp.exe\u2066\u200f\x7f"
-NASTY = f"x\x1b]52;c;AAAA\x07\x1b[2J\x1bP1$r\x1b\\{C1_AND_BIDI}\ry"
-ON_TWO_LINES = f"{NASTY}\nFORGED: all is well"
-ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 VALUES = {"prompt": ["Go"], "task": ["Go"], "names": [CHANGE], "change_id": [CHANGE]}
 """What to give for an argument; a change for all others."""
 
@@ -64,44 +59,7 @@ TREES += [("wt-loop", words, found) for words, found in commands(wt_loop)]
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
-    """A repository with controls in its path, settings, titles, stories, file names, branch, output and state."""
-    base = tmp_path_factory.mktemp("hostile") / f"p\x1b]0;owned\x07{C1_AND_BIDI[:-1]}"
-    base.mkdir()
-    scratch = make_scratch(base)
-    scratch.env["XDG_STATE_HOME"] = str(scratch.home / "state")
-    scratch.env["SPOOL_TRUSTED_PATHS"] = str(base)
-    (scratch.change / "proposal.md").write_text(PROPOSAL.replace("Add", f"Add {NASTY}"))
-    (scratch.change / "tasks.md").write_text(f"## 1. {NASTY}\n\n- [ ] 1.1 Write {NASTY}\n- [\x9b] 1.2 {NASTY}\n")
-    (scratch.root / ".spool" / "config.toml").write_text(
-        f"model = {toml(ON_TWO_LINES)}\nworktree_setup = {toml(ON_TWO_LINES)}\n"
-        f"[harnesses.{toml(NASTY)}]\nargv = [{toml(NASTY)}]\n"
-    )
-    scratch.git("add", "--all")
-    scratch.git("commit", "--quiet", "--message", NASTY)
-    scratch.git("checkout", "--quiet", "-b", "b\x9b31m\u202ex")
-    write: Steps = [{"write": f"{ON_TWO_LINES}.txt", "text": ON_TWO_LINES}, {"write": "b.txt", "text": ON_TWO_LINES}]
-    says: Steps = [{"say": NASTY}, {"run": ["printf", "%s", ON_TWO_LINES]}]  # what an agent says may have many lines
-    scratch.script([*write, *says, {"promise": f"FAILED: {NASTY}"}], [*says, {"promise": f"FAILED: {NASTY}"}])
-    own = scratch.home / ".config" / "spool" / "config.toml"
-    own.write_text(f"[harnesses.scripted]\nscript = {toml(str(scratch.home / 'script.json'))}\n")
-    scratch.run("--max-retries", "1")
-    scratch.ralph(NASTY, "--harness", "scripted", "--max-iterations", "1")
-    words = ("start", CHANGE, NASTY, "--path", ".", "--harness", "scripted", "--terminal", "none", "--max", "1")
-    started = Fleet(scratch).wt(*words, "--done", "promise")
-    assert started.returncode == 0, started.stderr
-    loop = scratch.root / ".claude" / "loop-state.json"
-    wait_for(lambda: loop.exists() and json.loads(loop.read_text())["status"] != "running")
-    with (scratch.root / ".claude" / "ralph-loop.log").open("a") as log:
-        log.write(NASTY + "\n")
-    for state in (scratch.root / ".spool" / ".state").glob("*/*/state.json"):
-        found = json.loads(state.read_text())
-        found |= dict.fromkeys(("reason", "harness", "task", "done_command", "terminal", "model"), ON_TWO_LINES)
-        state.write_text(json.dumps(found))
-    return scratch
-
-
-def toml(text: str) -> str:
-    return json.dumps(text).replace("\x7f", "\\u007f")
+    return make_hostile(tmp_path_factory)
 
 
 def run(scratch: Scratch, program: str, words: list[str]) -> tuple[str, str]:
@@ -175,25 +133,4 @@ def test_nothing_prints_but_one_module() -> None:
         for path in (source / package).rglob("*.py")
         if printing.search(path.read_text())
     }
-    assert found == {
-        "views/say.py",
-        "views/live/line_view.py",
-        "cli/edge.py",
-        "app/observing/observers.py",
-        "fleet/worker/runner_process.py",
-    }
-
-
-def test_the_page_shows_no_control_and_prints_none(hostile: Scratch, tmp_path: Path) -> None:
-    pytest.importorskip("starlette")
-    with (tmp_path / "err").open("w") as err, serving(hostile, err=err) as server:
-        listed = server.get().text
-        loops = set(re.findall(rf'href="{server.base}(loop/[0-9a-f]+)"', listed))
-        assert loops
-        pages = [listed] + [server.get(f"{loop}{part}").text for loop in loops for part in ("", "/log", "/story?id=1")]
-        server.process.terminate()
-        assert server.process.stdout is not None
-        printed = server.process.stdout.read()
-    for text in (*pages, printed, (tmp_path / "err").read_text()):
-        assert not ACTIVE.search(text)
-    assert "x]52" not in "".join(pages)
+    assert found == {"views/say.py", "views/live/line_view.py", "cli/edge.py", "app/observing/observers.py"}

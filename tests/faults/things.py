@@ -27,7 +27,7 @@ LEFT_OUT = (
     "spool.app.observing.telemetry",
     "spool.app.observing.delivery_process",
     "spool.cli.child",
-    "spool.cli.commands.watch.web",
+    "spool.cli.commands.web",
 )
 
 

@@ -36,7 +36,6 @@ ALLOWED = {
     "host/gates/recorded_trees.py": "a new file in a private checkout that was made just now",
     "app/machine/agents.py": "a new file in a temporary folder",
     "app/machine/demo_repository.py": "a new file in a new folder",
-    "web/site.py": "the package's own assets",
     "app/machine/extras.py": "the package's own metadata",
     "testing/player.py": "the scripted agent: it plays what an agent does to files",
     "reporters/python/spool_pytest_results.py": "runs in the user's Python, without Spool",

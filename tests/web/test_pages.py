@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import PATIENCE_S, Scratch, make_scratch
+from spool.app.loops.loop_list import loop_at
+from spool.app.reporting.loop_reports import account_loop
+from spool.domain.loop.summary import LoopKind
+from spool.views import words
+from tests.support import CHANGE, PATIENCE_S, Scratch, make_scratch
+from tests.support.figures import check, text_in
 from tests.support.html_page import Page
 from tests.support.night import run_night, set_up_night
 from tests.support.web import Server, serving
@@ -136,3 +141,19 @@ def test_a_signal_ends_the_server_also_while_a_page_follows(night: Scratch, numb
         own.process.send_signal(number)
         assert own.process.wait(PATIENCE_S) == 0
         connection.close()
+
+
+def test_the_page_shows_the_figures_of_the_account(night: Scratch) -> None:
+    loop_there = loop_at(night.root, LoopKind.RUN, CHANGE)
+    assert loop_there is not None
+    account = account_loop(loop_there).account
+    usage = account.receipt.usage
+    with serving(night) as server:
+        listed, loop = text_in(server.get().text), server.loop()
+        check(text_in(server.get(loop).text), account)
+        for story in account.stories:
+            found = " ".join(text_in(server.get(f"{loop}/story?id={story.id}").text).split())
+            assert f"Cost {'-' if story.usage.cost_usd is None else f'${story.usage.cost_usd:.2f}'}" in found
+            assert f"Gates {words.duration(story.gates_s) if story.gates_s else '-'}" in found
+    figures = f"{words.duration(account.elapsed_s)} {words.tokens(usage.tokens or 0)} ${usage.cost_usd:.2f}"
+    assert figures in " ".join(listed.split())

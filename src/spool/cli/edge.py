@@ -15,6 +15,7 @@ from spool.errors import SpoolError, is_starved
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _DEBUG = "SPOOL_DEBUG"
+_LEAVING: list[Callable[[int], object]] = []
 
 
 def debug_option(function: _Function) -> _Function:
@@ -43,10 +44,14 @@ def run(command: click.Command, name: str) -> int:
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     flush_streams()
-    if "temporalio" in sys.modules:
-        # The interpreter's own end crashes now and then while threads of the SDK still run (sdk-python issue 300).
-        os._exit(code)
+    for leave in _LEAVING:
+        leave(code)
     return code
+
+
+def leave_by(leave: Callable[[int], object]) -> None:
+    """Call `leave` with the exit code once everything is written."""
+    _LEAVING.append(leave)
 
 
 def load_asyncio() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from spool import __version__
+from spool.cli.capabilities import CAPABILITIES
 from spool.cli.edge import debug_option
 from spool.cli.options.groups import EXIT_CODES
 from spool.domain.text.plain_text import did_you_mean, one_line
@@ -41,7 +42,6 @@ _COMMANDS = {
         "spool.cli.commands.setup.workspace:workspace",
         "List and remove the worktrees and clones in which loops work.",
     ),
-    "fleet": ("spool.cli.commands.fleet:fleet", "Run changes on many hosts: a queue, workers, and what they do."),
     "ps": ("spool.cli.commands.watch.ps:ps", "List the loops running on this machine."),
     "attach": ("spool.cli.commands.watch.attach:attach", "Watch a running loop."),
     "logs": ("spool.cli.commands.watch.attach:logs", "Print a loop's output so far."),
@@ -49,7 +49,6 @@ _COMMANDS = {
         "spool.cli.commands.watch.report:report",
         "Report what loops did: verdicts, evidence, time, cost, and what is next.",
     ),
-    "web": ("spool.cli.commands.watch.web:web", "Show all loops of this machine in a browser, live."),
     "stop": ("spool.cli.commands.watch.stop:stop", "Stop loops and wait until they have exited."),
     "harness": ("spool.cli.commands.setup.harness:harness", "List the agents, and check whether one works."),
     "doctor": (
@@ -65,7 +64,6 @@ _COMMANDS = {
 
 _HEADINGS = {
     "start": "Start",
-    "fleet": "Start",
     "watch": "Watch",
     "check": "Check and land",
     "plans": "Plans",
@@ -136,8 +134,8 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    table=_COMMANDS,
-    headings=_HEADINGS,
+    table=_COMMANDS | {one.name: (one.target, one.summary) for one in CAPABILITIES},
+    headings=_HEADINGS | {one.name: one.heading for one in CAPABILITIES},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
-from importlib.resources import files
+from pkgutil import get_data
 from typing import ParamSpec, TypeVar
 
 from starlette.applications import Starlette
@@ -248,8 +248,8 @@ async def _static(request: Request) -> Response:
     kind = {"page.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}.get(name)
     if kind is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "No such file.")
-    before = STYLE if name == "page.css" else ""
-    return Response(before + (files("spool.web") / "assets" / name).read_text("utf-8"), media_type=kind)
+    before = STYLE.encode() if name == "page.css" else b""
+    return Response(before + (get_data("spool.web", f"assets/{name}") or b""), media_type=kind)
 
 
 async def _say(_: Request, error: Exception) -> Response:

@@ -16,8 +16,6 @@ from spool.views.live.closing_block import ClosingBlock
 from spool.views.live.narration import narrate
 from spool.views.look import MARKS, PROOFS, STANDINGS, STATUSES, Role, loop_sign
 from spool.views.report.style import PAGE
-from spool.web.links import Links
-from spool.web.loop_list import list_panels
 
 TEXT = (Path(__file__).parents[3] / "docs" / "watching.md").read_text()
 
@@ -49,10 +47,6 @@ def ended(proof: Proof | None) -> LoopSummary:
 @pytest.mark.parametrize("proof", [None, Proof.WORD])
 def test_a_loop_that_ended_on_the_agents_word_has_its_sign_and_colour_on_every_face(proof: Proof | None) -> None:
     assert loop_sign(ended(proof)) == STANDINGS[StoryStanding.WORD]
-    page = list_panels([ended(proof)], Links(""), datetime.now(UTC))["ended"]
-    assert '<tr class="warn">' in page
-    assert ">~<" in page
-    assert "on the agent&#x27;s word: all stories are complete" in page
     told = narrate(StoryDone(story_id="1", title="Form", proof=proof), verbose=False)
     assert [(one.text, one.role) for one in told] == [("story 1 is complete on the agent's word: Form", Role.WARN)]
     closing = ClosingBlock()

@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -20,6 +22,11 @@ from spool.host.state.journal import JournalReader
 from spool.nofollow import read_linked
 
 GROUP = "spool.observers"
+_OWN = (
+    "spool.app.observing.notices:notices_of",
+    "spool.app.observing.telemetry.activation:telemetry_of",
+)
+"""Spool's own observers: each takes the LoopSpec of a run and returns a list, which is empty if it is off."""
 _TICK_S = 0.5
 _PASSED_OVER = 32
 """Texts after which an observer that shows none is woken, to pass over them while the agent prints."""
@@ -48,7 +55,14 @@ def complain(what: str, error: Exception) -> None:
     print(f"spool: {what}: {one_line(str(why), 400)}", file=sys.stderr)
 
 
-def plugged_in(spec: LoopSpec) -> list[Observer]:
+def observers_of(spec: LoopSpec) -> list[Observer]:
+    """Return the observers of a run: Spool's own, and those of installed packages."""
+    own = (target.partition(":") for target in _OWN)
+    found = [getattr(import_module(module), name)(spec) for module, _, name in own]
+    return [*chain.from_iterable(found), *_plugged_in(spec)]
+
+
+def _plugged_in(spec: LoopSpec) -> list[Observer]:
     """Return the observers that installed packages offer for a run."""
     if not _any_offered():
         return []

@@ -12,9 +12,7 @@ import msgspec
 
 from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.state_mirror import open_folder
-from spool.app.observing.notices import notices_of
-from spool.app.observing.observers import Observer, observing, plugged_in
-from spool.app.observing.telemetry import telemetry_of
+from spool.app.observing.observers import Observer, observers_of, observing
 from spool.app.starting.construction import (
     Parts,
     find_harness,
@@ -174,7 +172,7 @@ class _RunnerRun:
             sandbox=self._sandbox,
         )
         stop = Stop()
-        observers = [*observe(self._spec), *notices_of(self._spec), *telemetry_of(self._spec), *plugged_in(self._spec)]
+        observers = [*observe(self._spec), *observers_of(self._spec)]
         watching = outliving.enter_context(observing(folder.journal, journal.offset, observers))
 
         def emit(event: Event) -> None:

@@ -30,7 +30,9 @@ def main() -> int:
     try:
         return int(run(restored(read_file(path), LoopSpec), tie=partial(tie, line)).exit_code)
     except SpoolError as error:
-        print(f"spool: {one_line(error.advice, 2_000)}", file=sys.stderr)
+        from spool.views.say import say
+
+        say(f"spool: {one_line(error.advice, 2_000)}", err=True)
         return error.exit_code
 
 

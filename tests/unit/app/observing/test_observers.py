@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spool.app.observing import observers
-from spool.app.observing.observers import observing, plugged_in
+from spool.app.observing.observers import observers_of, observing
 from spool.domain.loop.events import Event, RunEnded, Warned
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
@@ -77,12 +77,12 @@ def unwanted(spec: LoopSpec) -> None:
 
 @pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
 def test_installed_packages_join_by_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    assert plugged_in(SPEC) == []
+    assert observers_of(SPEC) == []
     info = tmp_path / f"noted-1.0.{kind}"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n")
     offers = "".join(f"{name} = {__name__}:{name}\n" for name in ("wanted", "unwanted"))
     (info / "entry_points.txt").write_text(f"[{observers.GROUP}]\n{offers}")
     monkeypatch.syspath_prepend(str(tmp_path))
-    (found,) = plugged_in(SPEC)
+    (found,) = observers_of(SPEC)
     assert isinstance(found, Notes)

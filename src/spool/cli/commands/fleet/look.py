@@ -4,10 +4,10 @@ import asyncio
 
 import click
 
+from spool.cli.commands.fleet.fleet import require_fleet
 from spool.cli.commands.fleet.table import row_lines, table_of
 from spool.cli.edge import complain
 from spool.errors import Hint
-from spool.fleet.queue.connection import require_extra
 from spool.views.hints import worded
 from spool.views.say import say, say_json
 
@@ -17,7 +17,7 @@ from spool.views.say import say, say_json
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rows(everything: bool, as_json: bool) -> None:
     """List the changes of this repository in the fleet; outside a repository, all."""
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.change_meant import repository_here
     from spool.fleet.queue.queue import FleetRow, open_queue
 
@@ -39,7 +39,7 @@ def list_rows(everything: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, as_json: bool) -> int:
     """Show one change in the fleet, with its last iterations. CHANGE is a change of this repository, or its id."""
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.remote_loops import FleetReport, report_of
 
     found: FleetReport = asyncio.run(report_of(name))

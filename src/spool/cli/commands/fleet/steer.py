@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import click
 
 from spool.cli.commands.fleet.account_name import AccountName
+from spool.cli.commands.fleet.fleet import require_fleet
 from spool.domain.text.plain_text import counted, with_reason
-from spool.fleet.queue.connection import require_extra
 from spool.views.say import say, say_json
 
 
@@ -21,7 +21,7 @@ def stop(names: tuple[str, ...], as_json: bool) -> int:
 
 def stop_in_fleet(names: Sequence[str], *, as_json: bool = False) -> int:
     """Stop changes in the fleet, say how each ended, and return the exit code."""
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.steering import stop_changes
 
     rows = asyncio.run(stop_changes(names))
@@ -40,7 +40,7 @@ def retry(names: tuple[str, ...], as_json: bool) -> int:
 
     A change that is done, and whose branch could not be updated (exit code 5), is pushed again.
     """
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.steering import retry_changes
 
     found = asyncio.run(retry_changes(names))
@@ -58,7 +58,7 @@ def retry(names: tuple[str, ...], as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def account(name: str, cap: int | None, as_json: bool) -> None:
     """Show an account, or limit how many of its changes run at once on all hosts together."""
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.steering import account_standing
 
     standing = asyncio.run(account_standing(name, cap))

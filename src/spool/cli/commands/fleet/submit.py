@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spool.cli.commands.fleet.account_name import AccountName
+from spool.cli.commands.fleet.fleet import require_fleet
 from spool.cli.options import loop_options as shared
 from spool.cli.options.budget_options import BUDGET_OPTIONS
 from spool.cli.options.groups import Duration, GroupedCommand, option
@@ -13,7 +14,6 @@ from spool.cli.options.target import complete_change
 from spool.domain.loop.summary import LoopKind
 from spool.domain.text.plain_text import counted
 from spool.errors import Hint, UsageError
-from spool.fleet.queue.connection import require_extra
 from spool.views.hints import worded
 from spool.views.say import say, say_json
 
@@ -62,7 +62,7 @@ def submit(changes: tuple[str, ...], **given: Any) -> int:
     The change travels as it is in your tree, committed or not; your other uncommitted files stay with you. The result
     is pushed to branch change/ID. Settings and checks count as they are now, with the trust you have given them.
     """
-    require_extra()
+    require_fleet()
     from spool.fleet.queue.submission import SubmitOptions
 
     order = SubmitOptions(

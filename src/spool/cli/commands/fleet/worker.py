@@ -7,8 +7,8 @@ import sys
 import click
 
 from spool.cli.commands.fleet.account_name import AccountName
+from spool.cli.commands.fleet.fleet import require_fleet
 from spool.cli.commands.fleet.table import step_line
-from spool.fleet.queue.connection import require_extra
 from spool.fleet.values import RunStep, SnapshotMark
 from spool.views.hints import worded
 from spool.views.say import say, say_json
@@ -35,7 +35,7 @@ def worker(slots: int, account: str, sandbox: bool, setup: str, once: bool, name
 
     A worker runs the code of whoever may submit. It uses your credentials for the remotes; the agents do not get them.
     """
-    require_extra()
+    require_fleet()
     from spool.fleet.worker.hosts import Host
     from spool.fleet.worker.readiness import check_host
     from spool.fleet.worker.worker import Service

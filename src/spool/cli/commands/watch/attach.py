@@ -10,6 +10,7 @@ from spool.app.loops.following import events_of, log_of
 from spool.app.loops.loop_list import find_loop, is_running, running, why_ended
 from spool.app.loops.reach import Reach, reach_of
 from spool.app.observing.observers import Observer
+from spool.cli.capabilities import remote_of
 from spool.cli.options.loop_options import REACH_OPTIONS, together
 from spool.cli.options.target import complete_loop
 from spool.domain.loop.events import RunEnded
@@ -17,7 +18,6 @@ from spool.domain.loop.spec import Show
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, UsageError
-from spool.fleet.values import is_fleet_id
 from spool.views import words
 from spool.views.live.view_choice import terminal_view
 from spool.views.say import copy_out, say
@@ -30,16 +30,17 @@ from spool.views.say import copy_out, say
 def attach(name: str | None, as_json: bool, path: str | None, everywhere: bool) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
-    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository. Exits with the loop's exit code.
+    ID is an id from `spool ps`, that of a loop on another host, or a change of this repository. Exits with the loop's
+    exit code.
 
     Without ID, watch all running loops of this repository on the full screen, and switch between them with [ and ].
     """
     reach = reach_of(path, everywhere=everywhere)
     if name is not None:
-        if fleet_id := _elsewhere(name, reach):
-            from spool.cli.commands.fleet.follow import watch
-
-            return watch(fleet_id, terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False), follow=True)
+        remote_id = _elsewhere(name, reach)
+        if (remote := remote_of(remote_id)) is not None:
+            view = terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False)
+            return remote.watch(remote_id, view, follow=True)
         return attach_to(find_loop(name, reach), as_json=as_json)
     if as_json:
         raise UsageError("--json takes one loop", hint="give its id; spool ps lists them")
@@ -71,22 +72,22 @@ def _on_screen(reach: Reach) -> int:
 def logs(name: str, follow: bool, path: str | None, everywhere: bool) -> int:
     """Print a loop's output so far.
 
-    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository.
+    ID is an id from `spool ps`, that of a loop on another host, or a change of this repository.
     """
     reach = reach_of(path, everywhere=everywhere)
-    if fleet_id := _elsewhere(name, reach):
-        from spool.cli.commands.fleet.follow import watch
+    remote_id = _elsewhere(name, reach)
+    if (remote := remote_of(remote_id)) is not None:
         from spool.views.live.line_view import PlainView
 
-        watch(fleet_id, PlainView(stream=True, verbose=True), follow=follow)
+        remote.watch(remote_id, PlainView(stream=True, verbose=True), follow=follow)
         return 0
     show_log(find_loop(name, reach), follow=follow)
     return 0
 
 
 def _elsewhere(name: str, reach: Reach) -> str:
-    """Return the id in the fleet of a loop whose files are not here: on another host, or gone with their clone."""
-    if is_fleet_id(name):
+    """Return the remote id of a loop whose files are not here: on another host, or gone with their clone."""
+    if remote_of(name) is not None:
         return name
     loop = find_loop(name, reach)
     return "" if Path(loop.folder).exists() else loop.fleet_id

@@ -7,12 +7,12 @@ import click
 from spool.app.loops import control
 from spool.app.loops.loop_list import find_loop, with_runner
 from spool.app.loops.reach import reach_of
+from spool.cli.capabilities import remote_of
 from spool.cli.options.loop_options import REACH_OPTIONS, together
 from spool.cli.options.target import complete_loop
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import counted, one_line, with_reason
 from spool.errors import UsageError
-from spool.fleet.values import is_fleet_id
 from spool.views import words
 from spool.views.say import say
 
@@ -26,20 +26,20 @@ _STOP = "spool stop"
 def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
     """Stop loops and wait until their agents have exited.
 
-    ID is an id from `spool ps` or `spool fleet list`, or a change of this repository; --all-projects alone stops all
-    loops on this machine. Stopping a loop that has already ended succeeds.
+    ID is an id from `spool ps`, that of a loop on another host, or a change of this repository; --all-projects alone
+    stops all loops on this machine. Stopping a loop that has already ended succeeds.
     """
     if bool(names) == (every_one or (everywhere and not names)):
         raise UsageError("name a loop to stop, or use --all", hint="spool ps lists them")
     if not names:
         return stop_all(within_reach(path, everywhere=everywhere), by=_STOP)
-    if fleet := tuple(name for name in names if is_fleet_id(name)):
-        from spool.cli.commands.fleet.steer import stop_in_fleet
-
-        code = stop_in_fleet(fleet)
-        here = tuple(name for name in names if name not in fleet)
-        return code if not here else max(code, _stop_here(here, path, everywhere=everywhere))
-    return _stop_here(names, path, everywhere=everywhere)
+    remote = next(filter(None, map(remote_of, names)), None)
+    if remote is None:
+        return _stop_here(names, path, everywhere=everywhere)
+    elsewhere = [name for name in names if remote.is_id(name)]
+    code = remote.stop(elsewhere)
+    here = [name for name in names if name not in elsewhere]
+    return code if not here else max(code, _stop_here(here, path, everywhere=everywhere))
 
 
 def _stop_here(names: Sequence[str], path: str | None, *, everywhere: bool) -> int:

@@ -16,18 +16,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from spool.app.observing.telemetry import is_wanted
+from spool.app.loops.loop_list import loop_at
+from spool.app.observing.telemetry.activation import is_wanted
 from spool.app.observing.telemetry.conventions import provider_of, usage_attributes
+from spool.app.reporting.loop_reports import account_loop
 from spool.domain.agent.stream import Usage
 from spool.domain.loop.events import IterationEnded
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind
-from tests.support import Scratch, make_scratch
+from spool.host.state.journal import JournalReader
+from tests.support import CHANGE, Scratch, make_scratch
 from tests.support.night import run_night, set_up_night
 from tests.support.scene import half_way
 
 pytest.importorskip("opentelemetry.sdk")
+pytestmark = pytest.mark.xdist_group("telemetry")  # its night is played once
 
 
 @dataclass
@@ -103,7 +107,7 @@ def values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 def receiver(folder: Path) -> Iterator[tuple[str, Received]]:
     file = folder / "received.jsonl"
     file.touch()
-    argv = [sys.executable, "-m", "tests.support.otlp_receiver", str(file)]
+    argv = [sys.executable, "-m", "tests.telemetry.otlp_receiver", str(file)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}", Received(file)
@@ -281,3 +285,44 @@ def test_an_iteration_names_its_agent_provider_model_and_conversation() -> None:
         "request.model": "sonnet",
     }
     assert agent.attributes["gen_ai.conversation.id"] == "s-17"
+
+
+def test_spans_and_metrics_have_the_figures_of_the_account(scratch: Scratch) -> None:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from spool.app.observing.telemetry.metrics import Metrics
+    from spool.app.observing.telemetry.spans import Spans
+
+    set_up_night(scratch)
+    assert run_night(scratch).returncode == 1
+    loop = loop_at(scratch.root, LoopKind.RUN, CHANGE)
+    assert loop is not None
+    account = account_loop(loop).account
+    events = JournalReader(scratch.run_state / "journal.jsonl").read()
+    spec = LoopSpec(run_id="r", door=LoopKind.RUN, change=CHANGE, root=str(scratch.root), settings=Settings())
+    kept, reader, tracing = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
+    tracing.add_span_processor(SimpleSpanProcessor(kept))
+    spans = Spans(tracing.get_tracer("test"), spec, None, content=False)
+    metrics = Metrics(MeterProvider([reader]).get_meter("test"), spec)
+    for event in events:
+        spans.see(event)
+        metrics.see(event)
+    exported = json.loads(reader.get_metrics_data().to_json())  # type: ignore[union-attr]
+    found = exported["resource_metrics"][0]["scope_metrics"][0]["metrics"]
+    points = {metric["name"]: metric["data"]["data_points"] for metric in found}
+    usage = account.receipt.usage
+    assert sum(point["sum"] for point in points["gen_ai.client.token.usage"]) == usage.tokens
+    assert points["spool.cost"][0]["value"] == pytest.approx(usage.cost_usd)
+    assert points["spool.stories.proved"][0]["value"] == sum(story.proved for story in account.receipt.stories)
+    assert points["spool.claims.refused"][0]["value"] == account.refused_claims
+    assert points["spool.promises.refused"][0]["value"] == account.refused_promises
+    seconds = sum(point["sum"] for point in points["gen_ai.client.operation.duration"])
+    assert seconds == pytest.approx(account.receipt.agent_s)
+    agents = [span for span in kept.get_finished_spans() if span.name.startswith("invoke_agent")]
+    assert [(span.attributes or {})["spool.outcome"] for span in agents] == [one.outcome for one in account.attempts]
+    reverts = [span for span in kept.get_finished_spans() if span.name == "revert"]
+    assert [(span.attributes or {})["spool.discarded"] for span in reverts] == [one.name for one in account.discarded]

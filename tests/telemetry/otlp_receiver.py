@@ -1,4 +1,4 @@
-"""A real OTLP receiver: `python -m tests.support.otlp_receiver FILE` prints its port, and writes JSON."""
+"""A real OTLP receiver: `python -m tests.telemetry.otlp_receiver FILE` prints its port, and writes JSON."""
 
 from __future__ import annotations
 

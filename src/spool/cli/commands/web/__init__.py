@@ -1,0 +1,1 @@
+"""The command that shows loops in a browser."""

@@ -1,0 +1,1 @@
+"""Parts of Spool that can be deleted: their folders, and the line that registers them."""

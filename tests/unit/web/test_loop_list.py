@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from spool.domain.judging.gates.gate import Proof
-from spool.domain.loop.summary import LoopKind, LoopSummary, PlanState, Runner
+from spool.domain.loop.plan_memory import PromptMemory
+from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
 from spool.domain.loop.verdict import Status
 from spool.web.links import Links
 from spool.web.loop_list import list_panels
@@ -20,7 +21,7 @@ def test_a_loop_that_ended_on_the_agents_word_has_its_sign_and_colour(proof: Pro
         change="add-auth",
         status=Status.DONE,
         reason="all stories are complete",
-        memory=PlanState(proof=proof),
+        memory=PromptMemory(proof=proof),
         runner=Runner(pid=1, start_time="", boot_id="", host=""),
         started_at=began,
         updated_at=began,

@@ -29,7 +29,7 @@ from spool.domain.change.plan_file.ids import plan_path
 from spool.domain.change.workspaces import Kind
 from spool.domain.loop import events
 from spool.domain.loop.events import Event
-from spool.domain.loop.settings import Settings
+from spool.domain.loop.settings import Layer, Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind, LoopSummary
 from spool.domain.loop.verdict import ExitCode, Status
@@ -64,11 +64,12 @@ def loop_spec(
     here = Path(directory).resolve()
     project, change_id = plan_meant(change, here) or _change(change, here)
     prepare_plan(project, change_id, tick=False)
+    given = [Layer(name, {name: value}) for name, value in settings.items()]
     return new_spec(
         LoopKind.RALPH if prompt else LoopKind.RUN,
         project.root,
         change_id,
-        require_trust(project.root, resolve_settings(project.root, settings)).settings,
+        require_trust(project.root, resolve_settings(project.root, given)).settings,
         task=prompt,
         fresh=fresh,
         again=_again(plan_path(change_id) or change_id, prompt, settings),

@@ -11,7 +11,7 @@ import pytest
 
 from spool.app.loops.client import Client
 from spool.app.starting.effective_settings import resolve_settings
-from spool.domain.loop.settings import Settings, merge
+from spool.domain.loop.settings import Layer, Settings, merge
 from spool.host.state.specs import kept_spec
 from spool.sources.project import find_project
 from tests.support import CHANGE, Scratch, make_scratch, wait_for
@@ -77,7 +77,7 @@ def scratch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scratch]
 def settings(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name, value in scratch.env.items():
         monkeypatch.setenv(name, value)
-    return resolve_settings(scratch.root, {"harness": "scripted"}).settings
+    return resolve_settings(scratch.root, [Layer("", {"harness": "scripted"})]).settings
 
 
 def kept(folder: Path) -> Settings:

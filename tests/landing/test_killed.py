@@ -18,6 +18,7 @@ from spool.app.landing.moves import Moves
 from spool.app.landing.train import find_here, land
 from spool.app.starting.effective_settings import resolve_settings
 from spool.domain.account.landing_order import Fate, Landing, Move
+from spool.domain.loop.settings import Layer
 from spool.host.clock import SystemClock
 from spool.host.git.landing.target_branch import landing_lock
 from spool.host.git.landing.target_errors import TargetMoved
@@ -246,7 +247,7 @@ def test_a_target_that_moved_is_not_moved(field: Field) -> None:
 @pytest.mark.long
 def test_at_the_steps_of_a_whole_landing(field: Field) -> None:
     """Kill the whole of it, from the rebase to the record; the next command lands what is left, and says so."""
-    settings = resolve_settings(field.root, {"gates": [{"run": CHECK}]}).settings
+    settings = resolve_settings(field.root, [Layer("", {"gates": [{"run": CHECK}]})]).settings
 
     def whole(name: str) -> None:
         land(LandRequest(root=field.root, settings=settings, names=(name,)), LandLines(quiet=True))

@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 
 from spool.app.loops.client import Client
 from spool.app.starting.effective_settings import resolve_settings
+from spool.domain.loop.settings import Layer
 from spool.host.runner.identity import start_time
 from spool.sources.project import find_project
 from spool.tui.app import SpoolApp
@@ -41,9 +42,8 @@ def make_app(scratch: Scratch, patch: pytest.MonkeyPatch, *, fresh: bool = False
     for name, value in scratch.env.items():
         patch.setenv(name, value)
     project = find_project(scratch.root)
-    return SpoolApp(
-        Client(project, resolve_settings(project.root, {"harness": "scripted", **flags}).settings, fresh=fresh)
-    )
+    given = Layer("", {"harness": "scripted", **flags})
+    return SpoolApp(Client(project, resolve_settings(project.root, [given]).settings, fresh=fresh))
 
 
 @asynccontextmanager

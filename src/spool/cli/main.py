@@ -157,6 +157,6 @@ def spool(ctx: click.Context) -> int | None:
             raise click.exceptions.NoArgsIsHelpError(ctx)
         show_ways()
         return None
-    from spool.cli.commands.start.tui import show
+    from spool.cli.commands.start.tui import tui
 
-    return show(None, {})
+    return int(ctx.invoke(tui))

@@ -69,7 +69,7 @@ def _use(work: Callable[[Checkpoints], Coroutine[Any, Any, _Result]], *, lock: b
     """Run `work` on the checkpoints of the working tree that contains the current directory."""
 
     async def main() -> _Result:
-        settings, clock = resolve_settings(None, {}).settings, SystemClock()
+        settings, clock = resolve_settings(None).settings, SystemClock()
         repository = await find_repository(Path.cwd(), timeout_s=settings.command_timeout)
         if isinstance(repository, NoRepository):
             raise SpoolError(f"no checkpoints here: {repository.why}")

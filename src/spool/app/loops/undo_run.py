@@ -57,7 +57,7 @@ def undo(name: str | None, *, run: bool, agrees: Agree, pace: Pace) -> Undone:
 
 
 async def _undo(name: str | None, *, run: bool, agrees: Agree) -> Undone:
-    settings, clock = resolve_settings(None, {}).settings, SystemClock()
+    settings, clock = resolve_settings(None).settings, SystemClock()
     timeout_s = settings.command_timeout
     ground = await _ground(name, timeout_s=timeout_s)
 

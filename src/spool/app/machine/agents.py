@@ -58,7 +58,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 def list_agents() -> list[AgentRow]:
     """Return a row for each agent."""
     root = root_here()
-    resolved = resolve_settings(root, {})
+    resolved = resolve_settings(root)
     untrusted = trust_report(root, resolved).untrusted if root else {}
     tables = resolved.settings.harnesses
     # Some agents take seconds to print their version.

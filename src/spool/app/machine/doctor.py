@@ -42,7 +42,7 @@ def examine(here: Path) -> list[Case]:
     settings = Settings()
     found: list[Case] = []
     try:
-        settings = resolve_settings(root, {}).settings
+        settings = resolve_settings(root).settings
     except SpoolError as error:
         found.append(Case(bad("settings", str(error), error.hint)))
     groups: list[Callable[[], Iterator[Diagnosis]]] = [

@@ -63,7 +63,7 @@ def take_inventory(here: Path) -> ProjectScan:
         agents=_agents(),
         toolchain=toolchain_of(_files(root)),
         configured=os.path.lexists(root / PROJECT_FILE),
-        checked=any(gate.run for gate in resolve_settings(root, {}).settings.gates),
+        checked=any(gate.run for gate in resolve_settings(root).settings.gates),
         changes=tuple(project.changes()),
         plan=_plan(root),
     )
@@ -81,7 +81,7 @@ def _formats(root: Path) -> dict[str, str]:
 
 def _agents() -> tuple[str, ...]:
     """Return the agents of this machine: the one that the person's own settings choose, known ones, their own."""
-    resolved = resolve_settings(None, {})
+    resolved = resolve_settings(None)
     found = usable(resolved.settings)
     chosen = (resolved.settings.harness,) if resolved.origins["harness"] != "default" else ()
     return tuple(name for name in dict.fromkeys((*chosen, *_PREFERRED, *found)) if name in found)

@@ -41,7 +41,7 @@ class TrustReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def trust_report(root: Path, resolved: Resolved | None = None) -> TrustReport:
     """Return what the repository around a directory asks for; without `resolved`, with no flags."""
-    asked = _asked(resolved or resolve_settings(root, {}))
+    asked = _asked(resolved or resolve_settings(root))
     by_path = trusted_path(root, os.environ)
     grant = read_grant(root) if asked else None
     known = grant.values if grant else {}

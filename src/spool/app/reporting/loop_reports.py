@@ -125,7 +125,7 @@ async def _diffs(reported: Reported) -> dict[str, Diff]:
 
 async def story_diff(reported: Reported, story: StoryAccount) -> Diff:
     """Return what a story changed; where that is unknown, why."""
-    timeout_s = resolve_settings(None, {}).settings.command_timeout
+    timeout_s = resolve_settings(None).settings.command_timeout
     try:
         return await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
     except (SpoolError, OSError) as error:

@@ -13,8 +13,9 @@ from spool.domain.agent.invocation import AgentRequest
 from spool.domain.agent.prices import price_of
 from spool.domain.change.change import Change
 from spool.domain.change.story import RepairStory
+from spool.domain.loop.criteria import Criterion
 from spool.domain.loop.settings import Settings
-from spool.domain.loop.spec import LoopSpec
+from spool.domain.loop.spec import LoopSpec, Show
 from spool.domain.loop.summary import LoopKind
 from spool.engine.agent_limits import Patience
 from spool.engine.agent_options import AgentOptions
@@ -57,9 +58,47 @@ def new_run_id() -> str:
     return f"{SystemClock().now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def new_spec(door: LoopKind, root: Path | str, change: str, settings: Settings, **more: Any) -> LoopSpec:
-    """Return a loop that has not run yet; `more` are other fields of its spec."""
-    return LoopSpec(run_id=new_run_id(), door=door, root=str(root), change=change, settings=settings, **more)
+def new_spec(
+    door: LoopKind,
+    root: Path | str,
+    change: str,
+    settings: Settings,
+    *,
+    again: str = "",
+    task: str = "",
+    criterion: Criterion = Criterion.PROMISE,
+    done_command: str = "",
+    fresh: bool = False,
+    show: Show = Show.STREAM,
+    verbose: bool = False,
+    listed: bool = True,
+    log: str = "",
+    on_resume: str = "",
+    no_gates: bool = False,
+    gates_given: tuple[str, ...] = (),
+    baseline_given: bool = False,
+) -> LoopSpec:
+    """Return a loop that has not run yet; nothing else makes one."""
+    return LoopSpec(
+        run_id=new_run_id(),
+        door=door,
+        change=change,
+        root=str(root),
+        settings=settings,
+        again=again,
+        task=task,
+        criterion=criterion,
+        done_command=done_command,
+        fresh=fresh,
+        show=show,
+        verbose=verbose,
+        listed=listed,
+        log=log,
+        on_resume=on_resume,
+        no_gates=no_gates,
+        gates_given=gates_given,
+        baseline_given=baseline_given,
+    )
 
 
 def open_project(spec: LoopSpec) -> Project:

@@ -1,8 +1,7 @@
 """Prepares a worktree loop: finds the worktree, its settings and its spec, and checks them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -94,6 +93,7 @@ def task_spec(
     done_command: str = "",
     max_iterations: int | None = None,
     stall: int | None = None,
+    no_gates: bool = False,
 ) -> LoopSpec:
     """Return the spec of a loop on a task in a worktree."""
     limit, stall = bounds_for(
@@ -113,23 +113,23 @@ def task_spec(
         criterion=criterion,
         done_command=done_command,
         fresh=True,
+        no_gates=no_gates,
         log=str(root / LOG),
     )
 
 
-def resumed_spec(loop: LoopSummary, changed: Mapping[str, Any], *, flag: Callable[[str], str]) -> LoopSpec:
+def resumed_spec(loop: LoopSummary, changed: list[Layer]) -> LoopSpec:
     """Return the spec that continues a loop, with the changed settings applied."""
     spec = kept_spec(loop.folder) or _spec_before(loop)
     if spec is None:
         raise UsageError(f"no loop on '{loop.change}' to continue", hint=Hint.START_WORKTREE_LOOP)
-    mine = resolve_settings(None, {}).settings
+    mine = resolve_settings(None).settings
     own = {name: getattr(mine, name) for name in OWN}  # what holds for all loops holds as it is now
-    layers = [Layer(flag(name), {name: value}) for name, value in changed.items()]
     return msgspec.structs.replace(
         spec,
         run_id=new_run_id(),
         root=loop.root,
-        settings=merge(layers, onto=msgspec.structs.replace(spec.settings, **own)).settings,
+        settings=merge(changed, onto=msgspec.structs.replace(spec.settings, **own)).settings,
         log=str(Path(loop.root) / LOG),
         fresh=False,
     )

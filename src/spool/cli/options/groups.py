@@ -1,7 +1,6 @@
 """Grouped options for `--help`, and parameter types that several commands share."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -9,7 +8,6 @@ EXIT_CODES = (
     "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 5 done but commits failed, "
     "130 interrupted."
 )
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _HEADINGS = (
     "Input",
     "Worktree",
@@ -100,12 +98,3 @@ class Size(click.ParamType[int]):
             return size(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-
-
-def option(group: str) -> Callable[..., Callable[[_Function], _Function]]:
-    """Return a decorator like `click.option` for options of one group."""
-
-    def decorate(*names: str, **kwargs: Any) -> Callable[[_Function], _Function]:
-        return click.option(*names, cls=GroupedOption, group=group, **kwargs)
-
-    return decorate

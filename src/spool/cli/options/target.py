@@ -1,10 +1,9 @@
-"""Resolves the change named on the command line, and its settings."""
+"""Resolves the change named on the command line."""
 
 import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +12,6 @@ from spool.domain.change.plan_file.ids import is_plan_name
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, SpoolError, UsageError
 from spool.sources.project import Project, find_project
-
-if TYPE_CHECKING:  # only commands that need settings import them
-    from spool.domain.loop.settings import Resolved
 
 
 def pick_change(
@@ -81,18 +77,9 @@ def _row(info: ChangeInfo) -> str:
     return one_line(f"{info.id}  [{progress}]{title}")
 
 
-def resolve(root: Path | None, flags: dict[str, Any]) -> "Resolved":
-    """Return the effective settings with the origin of each."""
-    from spool.app.starting.effective_settings import resolve_settings
-
-    return resolve_settings(root, flags, flag=flag_named)
-
-
-def flag_named(name: str) -> str:
-    """Return the flag that sets a setting: --max-cost for max_cost_usd."""
-    context = click.get_current_context(silent=True)
-    params = context.command.params if context else []
-    return next((param.opts[0] for param in params if param.name == name), f"--{name.replace('_', '-')}")
+def on_terminal() -> bool:
+    """Whether a person can be asked: standard input and standard error are terminals."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def complete_change(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -123,7 +110,7 @@ def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str
     from spool.harness import registry
 
     with suppress(SpoolError, OSError):
-        tables = resolve_settings(root_here(), {}).settings.harnesses
+        tables = resolve_settings(root_here()).settings.harnesses
         return [name for name in registry.names(tables) if name.startswith(incomplete)]
     return []
 

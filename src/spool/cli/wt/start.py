@@ -1,27 +1,17 @@
 """`wt-loop start` and `wt-loop resume`: run a task in a loop in a worktree, in a new terminal."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from spool.cli.options.budget_options import BUDGET_OPTIONS
-from spool.cli.options.groups import GroupedCommand, option
-from spool.cli.options.loop_options import (
-    AGENT_LIMIT_OPTIONS,
-    AGENT_OPTIONS,
-    GATE_OPTIONS,
-    INCLUDE_DIRTY,
-    LOCATE_OPTIONS,
-    given_gates,
-    harness_option,
-    together,
-)
-from spool.cli.options.target import complete_change, complete_loop, flag_named
+from spool.cli.options import loop_options as shared
+from spool.cli.options.flags import Flags, given_settings, option_of, takes
+from spool.cli.options.groups import GroupedCommand
+from spool.cli.options.target import complete_change, complete_loop, on_terminal
 from spool.domain.loop.criteria import Criterion, default_criterion
-from spool.domain.loop.settings import NAMES
+from spool.domain.loop.settings import Layer
 from spool.errors import UsageError
 from spool.sources.project import bare_project
 from spool.views.say import say
@@ -30,97 +20,128 @@ if TYPE_CHECKING:
     from spool.domain.loop.settings import Resolved
     from spool.domain.loop.spec import LoopSpec
 
-_where = option("Worktree")
-_limits = option("Completion and limits")
-_run = option("Run")
-_window = option("Terminal")
+_where = option_of("Worktree")
+_limits = option_of("Completion and limits")
+_window = option_of("Terminal")
+_BOUNDS = ("max_iterations", "stall_iterations")
 _EXAMPLES = (
     'wt-loop start add-auth "Implement the login form" --max 10 --done tasks',
     'wt-loop start 2-1 "Make the tests pass" --done-command "make test"',
     "wt-loop start add-auth --create --terminal tmux --allow-all",
 )
-_AGENT_OPTIONS = (harness_option("claude"), *AGENT_OPTIONS[1:])
-_WINDOW_OPTIONS = (
-    _window("--terminal", metavar="NAME", help="Terminal program, tmux, or none for the background."),
-    _window("--fullscreen/--no-fullscreen", default=None, help="Open the window full screen."),
-    _window("--keep-open/--close", "keep_open", default=None, help="Keep the window open after the loop ends."),
-)
-_LIMIT_OPTIONS = (
-    _limits(
+
+
+class WindowFlags(Flags, frozen=True, kw_only=True):
+    """The terminal that a loop opens."""
+
+    terminal: str | None = _window(
+        "--terminal", metavar="NAME", help="Terminal program, tmux, or none for the background."
+    )
+    fullscreen: bool | None = _window("--fullscreen/--no-fullscreen", help="Open the window full screen.")
+    keep_open: bool | None = _window("--keep-open/--close", help="Keep the window open after the loop ends.")
+
+
+class WorktreeLimitFlags(Flags, frozen=True, kw_only=True):
+    """When a worktree loop gives up."""
+
+    max_iterations: int | None = _limits(
         "--max",
-        "max_iterations",
         type=click.IntRange(min=1),
         metavar="N",
         help="Stop after N iterations.  [default: 10; with --done manual, no limit unless given]",
-    ),
-    _limits(
+    )
+    stall_iterations: int | None = _limits(
         "--stall",
         type=click.IntRange(min=0),
         metavar="N",
         help="Stop after N iterations without progress; 0 disables.  [default: 3; with --done manual, 0]",
-    ),
-    *BUDGET_OPTIONS,
-    *AGENT_LIMIT_OPTIONS,
-)
+    )
+    budget: shared.BudgetFlags
+    agent: shared.AgentLimitFlags
+
+
+class WorktreeStartFlags(Flags, frozen=True, kw_only=True):
+    """The options of `wt-loop start`."""
+
+    path: str | None = shared.WORKTREE_PATH
+    create: bool = _where("--create", help="Create the worktree if this repository has none for the change.")
+    everywhere: bool = _where("--all-projects", help="Find the worktree in other projects too.")
+    agent: shared.WorktreeAgentFlags
+    done: str | None = _limits(
+        "--done",
+        type=click.Choice([one.value for one in Criterion]),
+        help="When the work is done.  [default: tasks; manual without tasks]",
+    )
+    done_command: str | None = _limits(
+        "--done-command", metavar="COMMAND", help="The work is done when this command succeeds."
+    )
+    limits: WorktreeLimitFlags
+    gates: shared.GateFlags
+    auto_commit: bool | None = shared.AUTO_COMMIT
+    include_dirty: bool | None = shared.INCLUDE_DIRTY
+    window: WindowFlags
+
+    def settings(self) -> list[Layer]:
+        """Return the settings given as flags; the criterion decides about the bounds."""
+        found = shared.loop_settings(self, self.gates)
+        return [layer for layer in found if layer.values.keys().isdisjoint(_BOUNDS)]
+
+
+class ResumeFlags(Flags, frozen=True, kw_only=True):
+    """The options of `wt-loop resume`."""
+
+    include_dirty: bool | None = shared.INCLUDE_DIRTY
+    where: shared.LocateFlags
+    agent: shared.WorktreeAgentFlags
+    limits: WorktreeLimitFlags
+    window: WindowFlags
 
 
 @click.command("start", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("change_id", metavar="CHANGE", shell_complete=complete_change)
 @click.argument("task", nargs=-1)
-@_where("--path", metavar="DIR", help="Use this worktree instead of finding it by change.")
-@_where("--create", is_flag=True, help="Create the worktree if this repository has none for the change.")
-@_where("--all-projects", "everywhere", is_flag=True, help="Find the worktree in other projects too.")
-@together(_AGENT_OPTIONS)
-@_limits(
-    "--done",
-    type=click.Choice([one.value for one in Criterion]),
-    help="When the work is done.  [default: tasks; manual without tasks]",
-)
-@_limits("--done-command", metavar="COMMAND", help="The work is done when this command succeeds.")
-@together(_LIMIT_OPTIONS, GATE_OPTIONS)
-@_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
-@INCLUDE_DIRTY
-@together(_WINDOW_OPTIONS)
-def start(change_id: str, task: tuple[str, ...], **given: Any) -> None:
+@takes(WorktreeStartFlags)
+def start(change_id: str, task: tuple[str, ...], options: WorktreeStartFlags) -> None:
     """Start a loop in the worktree of a change, in a new terminal window.
 
     The default agent is Claude Code. Without a desktop, the loop runs in tmux or in the background.
     """
-    if given["path"] is not None and given["create"]:
+    if options.path is not None and options.create:
         raise UsageError("--path and --create cannot be used together")
-    _refuse_contradictions(given)
+    _refuse_contradictions(options)
     from spool.app.starting.worktree_start import resolved_change, task_spec, worktree_settings
 
-    found = resolved_change(change_id, given["path"])
-    root = _worktree(found, given, tasked=bool(" ".join(task).strip()))
+    found = resolved_change(change_id, options.path)
+    root = _worktree(found, options, tasked=bool(" ".join(task).strip()))
     change = bare_project(root).read(found)
     spec = task_spec(
         root,
         found,
         _task(task, written=bool(change.proposal or change.tasks)),
-        worktree_settings(_settings(root, {**_flags(given), **given_gates(given)})),
-        criterion=_criterion(given, change.tasks),
-        done_command=given["done_command"] or "",
-        max_iterations=given["max_iterations"],
-        stall=given["stall"],
+        worktree_settings(_settings(root, options)),
+        criterion=_criterion(options, change.tasks),
+        done_command=options.done_command or "",
+        max_iterations=options.limits.max_iterations,
+        stall=options.limits.stall_iterations,
+        no_gates=options.gates.no_gates,
     )
-    _begin(msgspec.structs.replace(spec, no_gates=given["no_gates"]))
+    _begin(spec)
 
 
-def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
+def _worktree(change: str, options: WorktreeStartFlags, *, tasked: bool) -> Path:
     """Return the worktree to work in, and say what was created."""
     from spool.app.starting.effective_settings import root_here
     from spool.app.starting.worktree_start import Wanted, checkout_of, worktree_settings
 
     wanted = Wanted(
         change=change,
-        path=given["path"],
-        create=given["create"],
-        everywhere=given["everywhere"],
-        unwritten=tasked and bool(given["done"] or given["done_command"]),
+        path=options.path,
+        create=options.create,
+        everywhere=options.everywhere,
+        unwritten=tasked and bool(options.done or options.done_command),
     )
     checkout, copied = checkout_of(
-        wanted, lambda: worktree_settings(_settings(root_here() or Path.cwd(), _flags(given))).settings
+        wanted, lambda: worktree_settings(_settings(root_here() or Path.cwd(), options)).settings
     )
     if copied is not None:
         say(f"Created worktree {checkout.path} on branch {checkout.branch}.")
@@ -131,9 +152,8 @@ def _worktree(change: str, given: dict[str, Any], *, tasked: bool) -> Path:
 
 @click.command("resume", cls=GroupedCommand)
 @click.argument("change_id", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
-@INCLUDE_DIRTY
-@together(LOCATE_OPTIONS, _AGENT_OPTIONS, _LIMIT_OPTIONS, _WINDOW_OPTIONS)
-def resume(change_id: str | None, **given: Any) -> None:
+@takes(ResumeFlags)
+def resume(change_id: str | None, options: ResumeFlags) -> None:
     """Continue a loop that has ended, with its original settings unless overridden.
 
     Limits on iterations, errors and time start over; what was spent stays counted.
@@ -141,12 +161,8 @@ def resume(change_id: str | None, **given: Any) -> None:
     from spool.app.loops.worktree_loops import locate
     from spool.app.starting.worktree_start import resumed_spec
 
-    changed = _flags(given)
-    if given["max_iterations"] is not None:
-        changed["max_iterations"] = given["max_iterations"]
-    if given["stall"] is not None:
-        changed["stall_iterations"] = given["stall"]
-    _begin(resumed_spec(locate(change_id, given["path"], everywhere=given["everywhere"]), changed, flag=flag_named))
+    loop = locate(change_id, options.where.path, everywhere=options.where.everywhere)
+    _begin(resumed_spec(loop, given_settings(options)))
 
 
 def _begin(spec: "LoopSpec") -> None:
@@ -172,30 +188,30 @@ def _begin(spec: "LoopSpec") -> None:
     )
 
 
-def _settings(root: Path, flags: dict[str, Any]) -> "Resolved":
+def _settings(root: Path, options: WorktreeStartFlags) -> "Resolved":
     from spool.cli.commands.setup.trust import settings_to_start
 
-    return settings_to_start(root, flags, ask=sys.stdin.isatty() and sys.stderr.isatty())
+    return settings_to_start(root, options.settings(), ask=on_terminal())
 
 
 def _complain(message: str) -> None:
     say(f"wt-loop: {message}", err=True)
 
 
-def _refuse_contradictions(given: dict[str, Any]) -> None:
-    done, command = given["done"], given["done_command"]
+def _refuse_contradictions(options: WorktreeStartFlags) -> None:
+    done, command = options.done, options.done_command
     if command is not None and (done not in (None, Criterion.COMMAND) or not command.strip()):
         raise UsageError("--done-command needs a command and allows only --done command")
     if done == Criterion.COMMAND and command is None:
         raise UsageError("--done command needs --done-command", hint='--done-command "make test"')
 
 
-def _criterion(given: dict[str, Any], tasks: str | None) -> Criterion:
-    if given["done_command"] is not None:
+def _criterion(options: WorktreeStartFlags, tasks: str | None) -> Criterion:
+    if options.done_command is not None:
         return Criterion.COMMAND
-    if given["done"] == Criterion.TASKS and tasks is None:
+    if options.done == Criterion.TASKS and tasks is None:
         _complain("no tasks.md yet; the work is not done until one exists with all boxes ticked")
-    return Criterion(given["done"]) if given["done"] else default_criterion(tasks)
+    return Criterion(options.done) if options.done else default_criterion(tasks)
 
 
 def _task(words: tuple[str, ...], *, written: bool) -> str:
@@ -205,7 +221,3 @@ def _task(words: tuple[str, ...], *, written: bool) -> str:
     if not written:
         raise UsageError("a task is required", hint='for example: wt-loop start add-auth "Implement the login form"')
     return "Implement the change."
-
-
-def _flags(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in NAMES if given.get(name) not in (None, ()) and name != "max_iterations"}

@@ -3,14 +3,14 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from spool.app.loops.loop_list import RECENT, LoopReport, history, report, running
 from spool.app.loops.worktree_loops import locate, loop_here
-from spool.cli.options.loop_options import LOCATE_OPTIONS, together
+from spool.cli.options.flags import takes
+from spool.cli.options.loop_options import LocateFlags
 from spool.cli.options.target import complete_loop
 from spool.domain.loop.loop_file import LoopIteration, iteration_of
 from spool.domain.loop.summary import LoopSummary
@@ -23,20 +23,20 @@ from spool.views.say import say, say_json
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every second until the loop ends.")
-@together(LOCATE_OPTIONS)
-def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
+@takes(LocateFlags)
+def status(name: str | None, as_json: bool, watch: bool, options: LocateFlags) -> None:
     """Show a loop's status, iterations, usage and current activity.
 
     Without CHANGE, show the loop of the current worktree, or all running loops if it has none.
     """
     while True:
-        if name is None and where["path"] is None and loop_here() is None:
+        if name is None and options.path is None and loop_here() is None:
             loops = running()
             _clear(watch=watch and not as_json)
             show_loops(loops, as_json=as_json)
             active = bool(loops)
         else:
-            found = _report(locate(name, **where))
+            found = _report(locate(name, options.path, everywhere=options.everywhere))
             _clear(watch=watch and not as_json)
             _show(found, as_json=as_json)
             active = found.loop is not None and found.loop.running
@@ -48,10 +48,10 @@ def status(name: str | None, as_json: bool, watch: bool, **where: Any) -> None:
 @click.command("history")
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@together(LOCATE_OPTIONS)
-def show_history(name: str | None, as_json: bool, **where: Any) -> None:
+@takes(LocateFlags)
+def show_history(name: str | None, as_json: bool, options: LocateFlags) -> None:
     """Show all iterations of a loop: duration, why each ended, and its commits."""
-    loop = locate(name, **where)
+    loop = locate(name, options.path, everywhere=options.everywhere)
     iterations = [iteration_of(record, loop.criterion) for record in history(loop)]
     if as_json:
         say_json(iterations)

@@ -1,13 +1,13 @@
 """`wt-loop stop` and `wt-loop done`."""
 
-from typing import Any
-
 import click
 
 from spool.app.loops.control import ask_to_finish, call_done
+from spool.app.loops.reach import reach_of
 from spool.app.loops.worktree_loops import locate
 from spool.cli.commands.watch.stop import stop_all, within_reach
-from spool.cli.options.loop_options import LOCATE_OPTIONS, together
+from spool.cli.options.flags import takes
+from spool.cli.options.loop_options import LocateFlags
 from spool.cli.options.target import complete_loop
 from spool.cli.wt.logs import named_loop
 from spool.domain.loop.summary import LoopKind
@@ -22,18 +22,18 @@ _STOP = "wt-loop stop"
 @click.command("stop")
 @click.argument("names", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_loop)
 @click.option("--all", "-a", "every_one", is_flag=True, help="Stop all loops that wt-loop started in this repository.")
-@together(LOCATE_OPTIONS)
-def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: bool) -> int:
+@takes(LocateFlags)
+def stop(names: tuple[str, ...], every_one: bool, options: LocateFlags) -> int:
     """Stop a loop and wait until its agent has exited.
 
     Without CHANGE, stop the loop of the current worktree; --all-projects alone stops those of all projects. Stopping a
     loop that has already ended succeeds and closes its window.
     """
-    if every_one and (names or path):
+    if every_one and (names or options.path):
         raise UsageError("--all cannot be used with a change or --path")
-    if not every_one and (names or path or not everywhere):
-        return stop_all([named_loop(name, path, everywhere=everywhere) for name in names or (None,)], by=_STOP)
-    meant = within_reach(everywhere=everywhere)
+    if not every_one and (names or options.path or not options.everywhere):
+        return stop_all([named_loop(name, options) for name in names or (None,)], by=_STOP)
+    meant = within_reach(reach_of(everywhere=options.everywhere))
     code = stop_all([loop for loop in meant if loop.door is LoopKind.WORKTREE], by=_STOP)
     if others := [loop for loop in meant if loop.door is not LoopKind.WORKTREE and loop.running]:
         say(f"Still running: {counted(len(others), 'loop')} of other commands; stop with: spool stop --all")
@@ -43,10 +43,10 @@ def stop(names: tuple[str, ...], every_one: bool, path: str | None, everywhere: 
 @click.command("done")
 @click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
 @click.option("--now", is_flag=True, help="Stop the current iteration instead of waiting for it.")
-@together(LOCATE_OPTIONS)
-def done(name: str | None, now: bool, **where: Any) -> int:
+@takes(LocateFlags)
+def done(name: str | None, now: bool, options: LocateFlags) -> int:
     """Mark a loop's work as done. A running loop ends after the current iteration."""
-    loop = locate(name, **where)
+    loop = locate(name, options.path, everywhere=options.everywhere)
     if loop.running and not now:
         ask_to_finish(loop)
         say(f"{words.named(loop)} ends as done after this iteration; --now ends it immediately.")

@@ -21,7 +21,7 @@ def check_host(*, sandbox: bool) -> str:
 
     Changes that name another agent are offered to other workers if this host does not have it.
     """
-    harness = find_harness(resolve_settings(None, {}).settings)
+    harness = find_harness(resolve_settings(None).settings)
     if not _may_be_signed_in(harness.traits):
         raise UsageError(_not_signed_in(harness.name), hint=Hint.FLEET_AGENT)
     if sandbox:

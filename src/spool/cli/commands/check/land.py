@@ -1,14 +1,14 @@
 """`spool land`: takes finished changes to a branch, rebased and checked on the result."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from spool.cli.options import loop_options as shared
-from spool.cli.options.groups import GroupedCommand, option
-from spool.cli.options.target import complete_change
+from spool.cli.options.flags import Flags, option_of, takes
+from spool.cli.options.groups import GroupedCommand
+from spool.cli.options.target import complete_change, on_terminal
 from spool.errors import UsageError
 from spool.views.say import say, say_json
 
@@ -16,15 +16,27 @@ if TYPE_CHECKING:
     from spool.domain.account.landing_order import Train
     from spool.views.landing_view import LandLines
 
-_what = option("Input")
-_run = option("Run")
-_output = option("Output")
+_what = option_of("Input")
+_run = option_of("Run")
 _EXAMPLES = (
     "spool land",
     "spool land add-auth fix-login --onto main --archive",
     'spool land --verify "make test" --dry-run',
     "spool land --status",
 )
+
+
+class LandFlags(Flags, frozen=True, kw_only=True):
+    """The options of `spool land`."""
+
+    onto: str = _what("--onto", metavar="BRANCH", default="", help="The branch to move.  [default: main, else master]")
+    allow_unverified: bool = _what("--allow-unverified", help="Land also what no check has verified.")
+    checks: shared.CheckFlags
+    archive: bool = _run("--archive", help="Archive each change in the same move, in a commit of its own.")
+    repair: bool = _run("--repair", help="Let the agent fix conflicts and failing checks, and try again.")
+    dry_run: bool = _run("--dry-run", "-n", help="Rebase in a throwaway clone, and check and move nothing.")
+    status: bool = _run("--status", help="Show what became of the last landings, and start none.")
+    as_json: bool = shared.JSON
 
 
 @click.command(
@@ -34,15 +46,8 @@ _EXAMPLES = (
     epilog="Exit codes: 0 everything landed, 1 something did not, 2 usage error, 130 interrupted.",
 )
 @click.argument("changes", metavar="[CHANGE]...", nargs=-1, shell_complete=complete_change)
-@_what("--onto", metavar="BRANCH", default="", help="The branch to move.  [default: main, else master]")
-@_what("--allow-unverified", is_flag=True, help="Land also what no check has verified.")
-@shared.together(shared.VERIFY_OPTIONS)
-@_run("--archive", is_flag=True, help="Archive each change in the same move, in a commit of its own.")
-@_run("--repair", is_flag=True, help="Let the agent fix conflicts and failing checks, and try again.")
-@_run("--dry-run", "-n", is_flag=True, help="Rebase in a throwaway clone, and check and move nothing.")
-@_run("--status", is_flag=True, help="Show what became of the last landings, and start none.")
-@_output("--json", "as_json", is_flag=True, help="Print JSON.")
-def land(changes: tuple[str, ...], status: bool, as_json: bool, **given: Any) -> int:
+@takes(LandFlags)
+def land(changes: tuple[str, ...], options: LandFlags) -> int:
     """Rebase finished changes onto a branch, run the checks on the result, and move the branch.
 
     Without CHANGE, land all changes whose loops are done and verified. A change that conflicts, or whose result a check
@@ -52,22 +57,22 @@ def land(changes: tuple[str, ...], status: bool, as_json: bool, **given: Any) ->
     """
     from spool.views.landing_view import LandLines, show_train, with_next
 
-    if status:
-        return _status(changes, as_json=as_json)
-    line = LandLines(quiet=as_json, planned=given["dry_run"])
+    if options.status:
+        return _status(changes, as_json=options.as_json)
+    line = LandLines(quiet=options.as_json, planned=options.dry_run)
     try:
-        train = _landed(changes, given, line, as_json=as_json)
+        train = _landed(changes, options, line)
     finally:
         line.close()
-    if as_json:
-        landings = train.landings if given["dry_run"] else with_next(train.landings)
+    if options.as_json:
+        landings = train.landings if options.dry_run else with_next(train.landings)
         say_json({"onto": train.onto, "target": train.target, "landings": landings})
     else:
-        show_train(train, planned=given["dry_run"])
+        show_train(train, planned=options.dry_run)
     return train.exit_code
 
 
-def _landed(changes: tuple[str, ...], given: dict[str, Any], view: "LandLines", *, as_json: bool) -> "Train":
+def _landed(changes: tuple[str, ...], options: LandFlags, view: "LandLines") -> "Train":
     from spool.app.landing.attempt import LandRequest
     from spool.app.landing.train import land as run_train
     from spool.app.verifying.verify import find_subject
@@ -75,19 +80,18 @@ def _landed(changes: tuple[str, ...], given: dict[str, Any], view: "LandLines", 
     from spool.domain.loop.spec import Show
     from spool.views.live.view_choice import observers_of
 
-    ask = not as_json and sys.stdin.isatty() and sys.stderr.isatty()
     root = find_subject(Path.cwd(), None).root
-    settings = settings_to_start(root, shared.gate_settings(given), ask=ask).settings
+    given = shared.check_settings(options.checks)
     request = LandRequest(
         root=root,
-        settings=settings,
+        settings=settings_to_start(root, given, ask=not options.as_json and on_terminal()).settings,
         names=changes,
-        onto=given["onto"],
-        allow_unverified=given["allow_unverified"],
-        archive=given["archive"],
-        repair=given["repair"],
-        dry_run=given["dry_run"],
-        show=Show.NOTHING if as_json else Show.RESULTS,
+        onto=options.onto,
+        allow_unverified=options.allow_unverified,
+        archive=options.archive,
+        repair=options.repair,
+        dry_run=options.dry_run,
+        show=Show.NOTHING if options.as_json else Show.RESULTS,
     )
     return run_train(request, view, observers_of)
 

@@ -2,28 +2,37 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from spool.cli.edge import complain
 from spool.cli.options import loop_options as shared
-from spool.cli.options.groups import GroupedCommand, option
-from spool.cli.options.target import complete_change
+from spool.cli.options.flags import Flags, option_of, takes
+from spool.cli.options.groups import GroupedCommand
+from spool.cli.options.target import complete_change, on_terminal
 from spool.domain.judging.gates.hook import Verification
 from spool.errors import SpoolError, UsageError
 from spool.views.hints import next_step
 from spool.views.say import say_json
 
-_output = option("Output")
-_hook = option("Hook")
+_hook = option_of("Hook")
 _LARGEST_CALL = 64 << 20
 _EXAMPLES = (
     "spool verify",
     'spool verify add-auth --verify "make test" --json',
     "spool verify --hook   # in the settings of Claude Code or Codex, as a Stop hook",
 )
+
+
+class VerifyFlags(Flags, frozen=True, kw_only=True):
+    """The options of `spool verify`."""
+
+    checks: shared.CheckFlags
+    as_json: bool = shared.JSON
+    hook: bool = _hook(
+        "--hook", help="Read a hook's JSON from standard input, and block the stop if a check refuses it."
+    )
 
 
 @click.command(
@@ -33,22 +42,20 @@ _EXAMPLES = (
     epilog="Exit codes: 0 nothing is refused, 1 refused or unverifiable, 2 usage error, 130 interrupted.",
 )
 @click.argument("change", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
-@shared.together(shared.VERIFY_OPTIONS)
-@_output("--json", "as_json", is_flag=True, help="Print JSON.")
-@_hook("--hook", is_flag=True, help="Read a hook's JSON from standard input, and block the stop if a check refuses it.")
-def verify(change: str | None, hook: bool, as_json: bool, **given: Any) -> int:
+@takes(VerifyFlags)
+def verify(change: str | None, options: VerifyFlags) -> int:
     """Run the checks on the working tree, and compare them with where the work began.
 
     The work began where the change's loop did; without a loop, at HEAD.
     """
-    if hook:
-        if as_json or change is not None:
+    if options.hook:
+        if options.as_json or change is not None:
             raise UsageError("--hook cannot be used with CHANGE or --json")
-        return _answer(given)
-    found = _by_hand(change, given, quiet=as_json)
+        return _answer(options.checks)
+    found = _by_hand(change, options.checks, quiet=options.as_json)
     if found is None:
         raise click.Abort
-    if as_json:
+    if options.as_json:
         gates = [msgspec.structs.asdict(gate) for gate in found.gates]
         say_json({**msgspec.structs.asdict(found), "gates": gates})
     else:
@@ -58,7 +65,7 @@ def verify(change: str | None, hook: bool, as_json: bool, **given: Any) -> int:
     return 1 if found.refused else 0
 
 
-def _by_hand(change: str | None, given: dict[str, Any], *, quiet: bool) -> Verification | None:
+def _by_hand(change: str | None, checks: shared.CheckFlags, *, quiet: bool) -> Verification | None:
     from spool.app.verifying.verify import find_subject
     from spool.app.verifying.verify import verify as run_gates
     from spool.cli.commands.setup.trust import settings_to_start
@@ -68,14 +75,14 @@ def _by_hand(change: str | None, given: dict[str, Any], *, quiet: bool) -> Verif
     line = CheckLine(quiet=quiet)
     try:
         settings = settings_to_start(
-            subject.root, shared.gate_settings(given), ask=not quiet and _is_terminal()
+            subject.root, shared.check_settings(checks), ask=not quiet and on_terminal()
         ).settings
         return run_gates(subject, settings, line)
     finally:
         line.close()
 
 
-def _answer(given: dict[str, Any]) -> int:
+def _answer(checks: shared.CheckFlags) -> int:
     """Answer a hook. Never exit with 2, which agents take for a block: what cannot be checked is not blocked."""
     from spool.app.verifying.stop_hook import HookAnswer, answer_hook, directory_of, read_call
     from spool.app.verifying.verify import find_subject
@@ -85,7 +92,7 @@ def _answer(given: dict[str, Any]) -> int:
     try:
         call = read_call(sys.stdin.buffer.read(_LARGEST_CALL))
         subject = find_subject(directory_of(call), None)
-        settings = settings_to_start(subject.root, shared.gate_settings(given), ask=False).settings
+        settings = settings_to_start(subject.root, shared.check_settings(checks), ask=False).settings
         answer = answer_hook(call, subject, settings, CheckLine(quiet=True))
     except (SpoolError, OSError) as error:
         hint = next_step(error) if isinstance(error, SpoolError) else ""
@@ -94,7 +101,3 @@ def _answer(given: dict[str, Any]) -> int:
     if answer != HookAnswer():
         say_json(answer)
     return 0
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -72,7 +72,7 @@ def validate(change: str | None, as_json: bool) -> int:
     else:
         project = find_project(Path.cwd())
         names = [info.id for info in project.changes()]
-    settings = resolve_settings(project.root, {}).settings
+    settings = resolve_settings(project.root).settings
     found = {name: check(project, name, settings) for name in names}
     if as_json:
         say_json({name: [in_words(one) for one in ones] for name, ones in found.items()})

@@ -9,12 +9,13 @@ import click
 
 from spool.app.changes.new_change import NewChange, editor, make_change
 from spool.app.loops.given_file import read_given
-from spool.cli.options.groups import GroupedCommand, option
+from spool.cli.options.flags import Flags, option_of, takes
+from spool.cli.options.groups import GroupedCommand
 from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 from spool.views.say import say
 
-_input = option("Input")
+_input = option_of("Input")
 _LARGEST = 1 << 20
 _EXAMPLES = (
     'spool new "Add login"',
@@ -24,20 +25,31 @@ _EXAMPLES = (
 )
 
 
+class NewFlags(Flags, frozen=True, kw_only=True):
+    """The options of `spool new`."""
+
+    source: str | None = _input(
+        "--from", metavar="FILE", help="Split this plan, PRD or issue text; - for standard input."
+    )
+    module: str | None = _input(
+        "--module", metavar="N", help="Make the next change of this module.  [default: a new module]"
+    )
+
+
 @click.command("new", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("title", required=False)
-@_input("--from", "source", metavar="FILE", help="Split this plan, PRD or issue text; - for standard input.")
-@_input("--module", metavar="N", help="Make the next change of this module.  [default: a new module]")
-def new(title: str | None, source: str | None, module: str | None) -> None:
+@takes(NewFlags)
+def new(title: str | None, options: NewFlags) -> None:
     """Make a change: a folder with a proposal and tasks to fill in.
 
     It goes into openspec/changes if the project uses only OpenSpec, else into .spool/changes. On a terminal, $EDITOR
     opens it.
     """
+    source = options.source
     text = _read(source) if source is not None else None
     if not title and text is None and _on_terminal():
         title = ask_title()
-    show_new(make_change(Path.cwd(), title or _stem(source, text), module=module, text=text), edit=text is None)
+    show_new(make_change(Path.cwd(), title or _stem(source, text), module=options.module, text=text), edit=text is None)
 
 
 def ask_title() -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from spool.app.machine.trusted_settings import trust_report
-from spool.app.starting.effective_settings import PROJECT_FILE, root_here, user_file
-from spool.cli.options.target import resolve
+from spool.app.starting.effective_settings import PROJECT_FILE, resolve_settings, root_here, user_file
 from spool.domain.judging.gates.gate import GateSpec
 from spool.domain.loop.settings import DURATIONS, NAMES, TABLES
 from spool.domain.text.plain_text import one_line
@@ -25,7 +24,7 @@ def config(as_json: bool) -> None:
     Settings come from .spool/config.toml, your own config.toml, SPOOL_* variables and flags; later ones win.
     """
     root = root_here()
-    resolved = resolve(root, {})
+    resolved = resolve_settings(root)
     untrusted = trust_report(root, resolved).untrusted if root else {}
     values = {name: getattr(resolved.settings, name) for name in NAMES}
     if as_json:

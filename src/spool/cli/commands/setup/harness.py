@@ -48,7 +48,7 @@ def check(name: str, model: str | None) -> int:
     This is a real run in a temporary repository. It costs as much as a short question to the model.
     """
     root = root_here()
-    settings = require_trust(root, resolve_settings(root, {})).settings
+    settings = require_trust(root, resolve_settings(root)).settings
     if model is not None:
         settings = msgspec.structs.replace(settings, model=model)
     traits, path = find_traits(name, settings)

@@ -1,14 +1,14 @@
 """`spool trust`: shows which settings of the repository need trust, and grants or withdraws it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from spool.app.machine.trusted_settings import TrustReport, grant, require_trust, trust_report, withdraw
-from spool.app.starting.effective_settings import PROJECT_FILE, root_here
-from spool.cli.options.target import resolve
-from spool.domain.loop.settings import Resolved
+from spool.app.starting.effective_settings import PROJECT_FILE, resolve_settings, root_here
+from spool.domain.loop.settings import Layer, Resolved
 from spool.domain.text.plain_text import counted
 from spool.errors import Untrusted, UsageError
 from spool.views.say import json_text, say, say_json
@@ -38,9 +38,9 @@ def trust(granting: bool, withdrawing: bool, as_json: bool) -> None:
     _show(report)
 
 
-def settings_to_start(root: Path, flags: dict[str, Any], *, ask: bool) -> Resolved:
+def settings_to_start(root: Path, given: Iterable[Layer] = (), *, ask: bool) -> Resolved:
     """Return the settings for something that starts; ask for trust that is missing, or raise Untrusted."""
-    resolved = resolve(root, flags)
+    resolved = resolve_settings(root, given)
     try:
         return require_trust(root, resolved)
     except Untrusted as error:

@@ -1,27 +1,26 @@
 """`spool ralph`: runs one prompt on a change in a loop."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from spool.app.loops.given_file import read_given
 from spool.cli.edge import load_asyncio
 from spool.cli.options import loop_options as shared
-from spool.cli.options.budget_options import BUDGET_OPTIONS, STALL_OPTION
-from spool.cli.options.groups import EXIT_CODES, GroupedCommand, option
+from spool.cli.options.flags import option_of, takes
+from spool.cli.options.groups import EXIT_CODES, GroupedCommand
 from spool.cli.options.target import complete_plan, pick_change, resume_command
 from spool.domain.change.plan_file.ids import is_plan_name
 from spool.domain.loop.summary import LoopKind
 from spool.errors import UsageError
 
 if TYPE_CHECKING:
+    from spool.domain.loop.settings import Layer
     from spool.sources.project import Project
 
-_target = option("Input")
-_limits = option("Completion and limits")
-_run = option("Run")
+_target = option_of("Input")
+_limits = option_of("Completion and limits")
 _PLAN_PROMPT = "Implement the plan."
 _LARGEST_PROMPT = 16 << 20
 
@@ -35,54 +34,66 @@ _EXAMPLES = (
 )
 
 
+class RalphFlags(shared.LoopFlags, frozen=True, kw_only=True):
+    """The options of `spool ralph`."""
+
+    plan: str | None = _target(
+        "--plan", metavar="FILE", shell_complete=complete_plan, help="Work on this Markdown file instead of a change."
+    )
+    tick: bool = shared.TICK
+    prompt_file: str | None = _target(
+        "--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input."
+    )
+    min_iterations: int | None = _limits(
+        "--min-iterations", metavar="N", help="Run at least N iterations.  [default: 1]"
+    )
+    max_iterations: int | None = _limits(
+        "--max-iterations", metavar="N", help="Stop after N iterations in this run.  [default: 50]"
+    )
+    no_max_iterations: bool = _limits("--no-max-iterations", help="No iteration limit.")
+    completion_promise: str | None = _limits(
+        "--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]"
+    )
+    fail_fast: bool | None = _limits("--fail-fast", help="Stop once an agent fails, times out or exits with an error.")
+    error_threshold: int | None = _limits(
+        "--error-threshold", metavar="N", help="Stop after N consecutive errors.  [default: 10]"
+    )
+    stall_iterations: int | None = shared.STALL
+    budget: shared.BudgetFlags
+    limits: shared.AgentLimitFlags
+    auto_commit: bool | None = shared.AUTO_COMMIT
+    include_dirty: bool | None = shared.INCLUDE_DIRTY
+
+
 @click.command("ralph", cls=GroupedCommand, examples=_EXAMPLES, epilog=EXIT_CODES)
 @click.argument("prompt", nargs=-1)
-@shared.together(shared.TARGET_OPTIONS)
-@_target("--plan", metavar="FILE", shell_complete=complete_plan, help="Work on this Markdown file instead of a change.")
-@shared.TICK_OPTION
-@_target("--prompt-file", metavar="PATH", help="Read the prompt from a file, or - for standard input.")
-@shared.IN_OPTION
-@shared.together(shared.SANDBOX_OPTIONS)
-@shared.together(shared.AGENT_OPTIONS)
-@_limits("--min-iterations", type=int, metavar="N", help="Run at least N iterations.  [default: 1]")
-@_limits("--max-iterations", type=int, metavar="N", help="Stop after N iterations in this run.  [default: 50]")
-@_limits("--no-max-iterations", is_flag=True, help="No iteration limit.")
-@_limits("--completion-promise", metavar="TEXT", help="Text that the agent must promise.  [default: COMPLETE]")
-@_limits("--fail-fast", is_flag=True, default=None, help="Stop once an agent fails, times out or exits with an error.")
-@_limits("--error-threshold", type=int, metavar="N", help="Stop after N consecutive errors.  [default: 10]")
-@STALL_OPTION
-@shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
-@_run("--auto-commit", is_flag=True, default=None, help="Commit the work of each iteration.")
-@shared.INCLUDE_DIRTY
-@shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
-def ralph(prompt: tuple[str, ...], **given: Any) -> int:
+@takes(RalphFlags)
+def ralph(prompt: tuple[str, ...], options: RalphFlags) -> int:
     """Run an agent on a change in a loop until it promises completion.
 
     After a crash or Ctrl-C, run the same command again to continue.
     """
-    if given["change"] is None and given["plan"] is None and _names_plan(prompt):
-        given, prompt = {**given, "plan": prompt[0]}, ()
-    _refuse_contradictions(prompt, given)
-    if shared.starts_no_loop(given):
-        project, change_id = _picked(given)
-        from spool.cli.options.status_options import show_or_add_context
-
-        return show_or_add_context(LoopKind.RALPH, given, project.root, change_id)
-    user_prompt = _user_prompt(prompt, given["prompt_file"], plan=given["plan"])
-    project, change_id = _picked(given)
-    if shared.may_prompt(given) and not given["fresh"] and not _wants_more(project.root, change_id):
+    named, plan = options.target.change, options.plan
+    if named is None and plan is None and _names_plan(prompt):
+        plan, prompt = prompt[0], ()
+    _refuse_contradictions(prompt, options)
+    if options.look.given:
+        project, change = _picked(plan, options)
+        return options.look.answer(LoopKind.RALPH, project.root, change, as_json=options.output.as_json)
+    task = _user_prompt(prompt, options.prompt_file, plan=plan)
+    project, change = _picked(plan, options)
+    if options.may_prompt and not options.start.fresh and not _wants_more(project.root, change):
         return 0
 
     load_asyncio()
     from spool.cli.commands.setup.trust import settings_to_start
     from spool.cli.options.loop_start import place_loop, start
 
-    shared.prepare(project, change_id, given)
-    settings = settings_to_start(project.root, _flags(given), ask=shared.may_prompt(given)).settings
-    spec = shared.spec_of(LoopKind.RALPH, project.root, change_id, settings, given)
-    again = resume_command(change_id if given["change"] is None and given["plan"] is None else None)
-    spec = place_loop(msgspec.structs.replace(spec, task=user_prompt, again=again), given["place"])
-    return start(spec, detach=given["detach"])
+    options.prepare(project, change, tick=options.tick)
+    settings = settings_to_start(project.root, _settings(options), ask=options.may_prompt).settings
+    again = resume_command(change if named is None and plan is None else None)
+    spec = options.spec(LoopKind.RALPH, project.root, change, settings, again=again, task=task)
+    return start(place_loop(spec, options.place), detach=options.start.detach)
 
 
 def _names_plan(prompt: tuple[str, ...]) -> bool:
@@ -90,13 +101,14 @@ def _names_plan(prompt: tuple[str, ...]) -> bool:
     return len(prompt) == 1 and is_plan_name(prompt[0]) and Path(prompt[0]).is_file()
 
 
-def _picked(given: dict[str, Any]) -> tuple["Project", str]:
+def _picked(plan: str | None, options: RalphFlags) -> tuple["Project", str]:
     """Return the project and the change, or the plan file in its place."""
-    if (plan := given["plan"]) is None:
-        return pick_change(given["change"], given["module"], interactive=shared.may_prompt(given))
+    target = options.target
+    if plan is None:
+        return pick_change(target.change, target.module, interactive=options.may_prompt)
     if not is_plan_name(plan):
         raise UsageError(f"{plan} is not a Markdown file", hint="the name of a plan ends with .md")
-    return pick_change(plan, given["module"], interactive=False)
+    return pick_change(plan, target.module, interactive=False)
 
 
 def _wants_more(root: Path, change: str) -> bool:
@@ -116,17 +128,17 @@ def _wants_more(root: Path, change: str) -> bool:
     return bool(answer)
 
 
-def _refuse_contradictions(prompt: tuple[str, ...], given: dict[str, Any]) -> None:
-    shared.refuse_contradictions(given)
-    if given["plan"] is not None and given["change"] is not None:
+def _refuse_contradictions(prompt: tuple[str, ...], options: RalphFlags) -> None:
+    options.refuse_contradictions()
+    if options.plan is not None and options.target.change is not None:
         raise UsageError("--plan and --change cannot be used together")
-    if shared.starts_no_loop(given) and (prompt or given["prompt_file"]):
+    if options.look.given and (prompt or options.prompt_file):
         raise UsageError("--status and the context options take no prompt")
-    if prompt and given["prompt_file"]:
+    if prompt and options.prompt_file:
         raise UsageError("a prompt argument and --prompt-file cannot be used together")
-    if given["no_max_iterations"] and given["max_iterations"] is not None:
+    if options.no_max_iterations and options.max_iterations is not None:
         raise UsageError("--max-iterations and --no-max-iterations cannot be used together")
-    if given["max_iterations"] is not None and given["max_iterations"] < 1:
+    if options.max_iterations is not None and options.max_iterations < 1:
         raise UsageError("--max-iterations must be at least 1", hint="--no-max-iterations removes the limit")
 
 
@@ -140,6 +152,8 @@ def _user_prompt(words: tuple[str, ...], file: str | None, *, plan: str | None) 
     return text
 
 
-def _flags(given: dict[str, Any]) -> dict[str, Any]:
-    found = shared.flag_settings(given)
-    return {**found, "max_iterations": 0} if given["no_max_iterations"] else found
+def _settings(options: RalphFlags) -> "list[Layer]":
+    from spool.domain.loop.settings import Layer
+
+    found = options.settings()
+    return [*found, Layer("--no-max-iterations", {"max_iterations": 0})] if options.no_max_iterations else found

@@ -1,15 +1,15 @@
 """`spool run`: runs a change story by story."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 import msgspec
 
 from spool.cli.edge import load_asyncio
 from spool.cli.options import loop_options as shared
-from spool.cli.options.budget_options import BUDGET_OPTIONS
-from spool.cli.options.groups import GroupedCommand, option
+from spool.cli.options.flags import option_of, takes
+from spool.cli.options.groups import GroupedCommand
 from spool.cli.options.target import complete_change, pick_change, resume_command
 from spool.domain.loop.summary import LoopKind
 from spool.errors import UsageError
@@ -17,10 +17,8 @@ from spool.errors import UsageError
 if TYPE_CHECKING:  # `--status` starts no loop
     from spool.domain.loop.spec import LoopSpec
 
-_limits = option("Completion and limits")
-_run = option("Run")
-_target = option("Input")
-_place = option("Workspace")
+_target = option_of("Input")
+_place = option_of("Workspace")
 _EXAMPLES = (
     "spool run add-auth --harness claude --allow-all",
     'spool run PLAN.md --verify "make test"',
@@ -31,6 +29,25 @@ _EXAMPLES = (
 )
 
 
+class RunFlags(shared.LoopFlags, frozen=True, kw_only=True):
+    """The options of `spool run`."""
+
+    tick: bool = shared.TICK
+    every: bool = _target("--all", help="Run all changes of this repository that have open tasks.")
+    parallel: int | None = _place(
+        "--parallel",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run up to N changes at a time, each in a worktree unless --in says otherwise.  [default: 1]",
+    )
+    max_retries: int | None = shared.MAX_RETRIES
+    budget: shared.BudgetFlags
+    limits: shared.AgentLimitFlags
+    on_resume: Literal["revert", "keep"] | None = shared.ON_RESUME
+    commit_stories: bool | None = shared.COMMIT_STORIES
+    include_dirty: bool | None = shared.INCLUDE_DIRTY
+
+
 @click.command(
     "run",
     cls=GroupedCommand,
@@ -39,29 +56,8 @@ _EXAMPLES = (
     "5 done but commits failed, 130 interrupted; of several changes the first of 130, 1, 4, 3, 5, 0 that occurred.",
 )
 @click.argument("changes", metavar="[CHANGE | PLAN.md]...", nargs=-1, shell_complete=complete_change)
-@shared.together(shared.TARGET_OPTIONS, (shared.TICK_OPTION,))
-@_target("--all", "every", is_flag=True, help="Run all changes of this repository that have open tasks.")
-@shared.IN_OPTION
-@shared.together(shared.SANDBOX_OPTIONS)
-@_place(
-    "--parallel",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Run up to N changes at a time, each in a worktree unless --in says otherwise.  [default: 1]",
-)
-@shared.together(shared.AGENT_OPTIONS)
-@_limits("--max-retries", type=int, metavar="N", help="Retry a story up to N times.  [default: 3]")
-@shared.together(BUDGET_OPTIONS, shared.AGENT_LIMIT_OPTIONS, shared.GATE_OPTIONS, shared.START_OPTIONS)
-@_run(
-    "--on-resume",
-    type=click.Choice(["revert", "keep"]),
-    help="Resume a story from its checkpoint (revert) or from the tree as it is (keep).  "
-    "[default: revert; if the tree was edited since, ask, else keep]",
-)
-@_run("--commit-stories", is_flag=True, default=None, help="Commit the work of each finished story.")
-@shared.INCLUDE_DIRTY
-@shared.together(shared.OUTPUT_OPTIONS, shared.LOOK_OPTIONS)
-def run(changes: tuple[str, ...], **given: Any) -> int:
+@takes(RunFlags)
+def run(changes: tuple[str, ...], options: RunFlags) -> int:
     """Run a change story by story: checkpoint each story, revert and retry it on failure.
 
     An argument that names a Markdown file is a plan: its headings are the stories, its list items the tasks.
@@ -71,34 +67,32 @@ def run(changes: tuple[str, ...], **given: Any) -> int:
     Several changes run one after the other, or N at a time with --parallel, each in a workspace of its own and in the
     order of `depends_on` in the front matter of their proposals.
     """
-    shared.refuse_contradictions(given)
-    if changes and given["change"] is not None:
+    options.refuse_contradictions()
+    named = options.target.change
+    if changes and named is not None:
         raise UsageError("give the change once, as an argument or with --change")
-    if changes and given["every"]:
+    if changes and options.every:
         raise UsageError("--all takes no change")
-    if len(changes) > 1 or given["every"] or given["parallel"] is not None:
+    if len(changes) > 1 or options.every or options.parallel is not None:
         from spool.cli.commands.start.several import run_batch
 
-        return run_batch(changes or tuple(filter(None, [given["change"]])), given)
-    change_id = changes[0] if changes else None
-    project, found = pick_change(change_id or given["change"], given["module"], interactive=shared.may_prompt(given))
-    if shared.starts_no_loop(given):
-        from spool.cli.options.status_options import show_or_add_context
-
-        return show_or_add_context(LoopKind.RUN, given, project.root, found)
+        return run_batch(changes or tuple(filter(None, [named])), options)
+    query = changes[0] if changes else named
+    project, change = pick_change(query, options.target.module, interactive=options.may_prompt)
+    if options.look.given:
+        return options.look.answer(LoopKind.RUN, project.root, change, as_json=options.output.as_json)
     load_asyncio()
     from spool.cli.commands.setup.trust import settings_to_start
     from spool.cli.options.loop_start import place_loop, start
 
-    shared.prepare(project, found, given)
-    settings = settings_to_start(project.root, shared.flag_settings(given), ask=shared.may_prompt(given)).settings
-    spec = place_loop(shared.spec_of(LoopKind.RUN, project.root, found, settings, given), given["place"])
-    answer = given["on_resume"] or ""
-    if not answer and not given["fresh"] and shared.may_prompt(given):
+    options.prepare(project, change, tick=options.tick)
+    settings = settings_to_start(project.root, options.settings(), ask=options.may_prompt).settings
+    again = resume_command(change if query is None else None)
+    spec = place_loop(options.spec(LoopKind.RUN, project.root, change, settings, again=again), options.place)
+    answer: str = options.on_resume or ""
+    if not answer and not options.start.fresh and options.may_prompt:
         answer = ask_how_to_resume(spec)
-
-    again = resume_command(found if change_id is None and given["change"] is None else None)
-    return start(msgspec.structs.replace(spec, on_resume=answer, again=again), detach=given["detach"])
+    return start(msgspec.structs.replace(spec, on_resume=answer), detach=options.start.detach)
 
 
 def ask_how_to_resume(spec: "LoopSpec") -> str:

@@ -3,19 +3,22 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from spool.app.changes.plan_files import project_root
+from spool.app.starting.effective_settings import resolve_settings
 from spool.cli.commands.setup.trust import settings_to_start
 from spool.cli.commands.start.run import run
 from spool.cli.commands.start.welcome import nothing_to_show, welcome
+from spool.cli.options import loop_options as shared
+from spool.cli.options.flags import Flags, given_settings, takes
 from spool.cli.options.groups import GroupedCommand
-from spool.cli.options.target import complete_change, pick_change, resolve
+from spool.cli.options.target import complete_change, pick_change
 from spool.domain.change.plan_file.ids import plan_path
 from spool.domain.loop.settings import NAMES, Settings
 from spool.errors import UsageError
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from spool.app.loops.client import Client
     from spool.domain.loop.summary import LoopSummary
 
-_SHARED = {*NAMES, "fresh"} - {"stream"}
 _PATIENCE_S = 2.0
 _EXAMPLES = (
     "spool tui",
@@ -34,40 +36,49 @@ _EXAMPLES = (
 )
 
 
+class TuiFlags(Flags, frozen=True, kw_only=True):
+    """The options of `spool tui`: those of `spool run` that the screen's settings have."""
+
+    sandbox: shared.SandboxFlags
+    agent: shared.AgentFlags
+    max_retries: int | None = shared.MAX_RETRIES
+    budget: shared.BudgetFlags
+    limits: shared.AgentLimitFlags
+    policy: shared.PolicyFlags
+    allow_empty: bool | None = shared.ALLOW_EMPTY
+    command_timeout: float | None = shared.COMMAND_TIMEOUT
+    fresh: bool = shared.FRESH
+    on_resume: Literal["revert", "keep"] | None = shared.ON_RESUME
+    commit_stories: bool | None = shared.COMMIT_STORIES
+    include_dirty: bool | None = shared.INCLUDE_DIRTY
+
+
 @click.command("tui", cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("change_id", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
-def tui(change_id: str | None, **given: Any) -> int:
+@takes(TuiFlags)
+def tui(change_id: str | None, options: TuiFlags) -> int:
     """Pick a change, read it, start its loop and watch it, full screen.
 
     Flags set the initial settings. A loop is a separate process: it keeps running when the screen closes, unless you
     stop it with q.
     """
-    return show(change_id, given)
-
-
-tui.params[1:1] = [param for param in run.params if param.name in _SHARED]
-
-
-def show(query: str | None, given: Mapping[str, Any]) -> int:
-    """Open the screen and return the exit code."""
     require_terminal()
-    if query is None and nothing_to_show():
+    if change_id is None and nothing_to_show():
         return welcome()
-    if query is not None:
-        project, change = pick_change(query, None, interactive=False)
+    if change_id is not None:
+        project, change = pick_change(change_id, None, interactive=False)
     else:
         project, change = project_at(project_root(Path.cwd())), None
-    flags = {name: given[name] for name in NAMES if given.get(name) is not None}
-    settings = settings_to_start(project.root, flags, ask=True).settings
+    settings = settings_to_start(project.root, given_settings(options), ask=True).settings
     registry.find(settings.harness, settings.harnesses)  # refuse a wrong name now, not after R
     from spool.app.loops.client import Client
 
     client = Client(
         project,
         settings,
-        fresh=bool(given.get("fresh")),
-        on_resume=str(given.get("on_resume") or ""),
-        again=again_with(resolve(project.root, {}).settings),
+        fresh=options.fresh,
+        on_resume=options.on_resume or "",
+        again=again_with(resolve_settings(project.root).settings),
     )
     return open_screen(client, change=change)
 

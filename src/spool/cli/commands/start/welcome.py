@@ -56,13 +56,13 @@ def _plan() -> int:
     import questionary
 
     from spool.app.machine.project_setup import plans_in
-    from spool.cli.commands.start.tui import show
+    from spool.cli.commands.start.tui import tui
 
     root = project_root(Path.cwd())
     found = plans_in(root)
     answer = questionary.select("Which plan?", choices=[*found, _ANOTHER]).unsafe_ask() if found else _ANOTHER
     path = questionary.path("Path of the plan:").unsafe_ask() if answer == _ANOTHER else str(root / answer)
-    return show(path, {})
+    return int(tui.main([path], standalone_mode=False) or 0)
 
 
 def _demo() -> int:

@@ -11,7 +11,8 @@ from spool.app.loops.loop_list import find_loop, is_running, running, why_ended
 from spool.app.loops.reach import Reach, reach_of
 from spool.app.observing.observers import Observer
 from spool.cli.capabilities import remote_of
-from spool.cli.options.loop_options import REACH_OPTIONS, together
+from spool.cli.options.flags import takes
+from spool.cli.options.loop_options import ReachFlags
 from spool.cli.options.target import complete_loop
 from spool.domain.loop.events import RunEnded
 from spool.domain.loop.spec import Show
@@ -26,8 +27,8 @@ from spool.views.say import copy_out, say
 @click.command("attach")
 @click.argument("name", metavar="[ID]", required=False, shell_complete=complete_loop)
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
-@together(REACH_OPTIONS)
-def attach(name: str | None, as_json: bool, path: str | None, everywhere: bool) -> int:
+@takes(ReachFlags)
+def attach(name: str | None, as_json: bool, options: ReachFlags) -> int:
     """Watch a running loop, from the start of its run. Ctrl-C detaches and leaves the loop running.
 
     ID is an id from `spool ps`, that of a loop on another host, or a change of this repository. Exits with the loop's
@@ -35,7 +36,7 @@ def attach(name: str | None, as_json: bool, path: str | None, everywhere: bool) 
 
     Without ID, watch all running loops of this repository on the full screen, and switch between them with [ and ].
     """
-    reach = reach_of(path, everywhere=everywhere)
+    reach = reach_of(options.path, everywhere=options.everywhere)
     if name is not None:
         remote_id = _elsewhere(name, reach)
         if (remote := remote_of(remote_id)) is not None:
@@ -58,7 +59,7 @@ def _on_screen(reach: Reach) -> int:
     require_terminal()
     latest = max(loops, key=lambda loop: loop.started_at)
     root = Path(latest.root)
-    settings = settings_to_start(root, {}, ask=True).settings  # a loop can be started there as well
+    settings = settings_to_start(root, ask=True).settings  # a loop can be started there as well
     from spool.app.loops.client import Client
     from spool.sources.project import Project
 
@@ -68,13 +69,13 @@ def _on_screen(reach: Reach) -> int:
 @click.command("logs")
 @click.argument("name", metavar="ID", shell_complete=complete_loop)
 @click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
-@together(REACH_OPTIONS)
-def logs(name: str, follow: bool, path: str | None, everywhere: bool) -> int:
+@takes(ReachFlags)
+def logs(name: str, follow: bool, options: ReachFlags) -> int:
     """Print a loop's output so far.
 
     ID is an id from `spool ps`, that of a loop on another host, or a change of this repository.
     """
-    reach = reach_of(path, everywhere=everywhere)
+    reach = reach_of(options.path, everywhere=options.everywhere)
     remote_id = _elsewhere(name, reach)
     if (remote := remote_of(remote_id)) is not None:
         from spool.views.live.line_view import PlainView

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from spool.app.changes.plan_files import plan_meant, prepare_plan
+from spool.app.changes.plan_files import prepare_plan
+from spool.app.changes.resolver import require_change
 from spool.app.loops.control import stop_all
 from spool.app.loops.following import events_of, exit_code_of
 from spool.app.loops.loop_list import is_running
@@ -34,7 +35,6 @@ from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind, LoopSummary
 from spool.domain.loop.verdict import ExitCode, Status
 from spool.errors import SpoolError
-from spool.sources.project import Project, find_project
 
 __all__ = [
     "Event",
@@ -61,8 +61,8 @@ def loop_spec(
     With a prompt it is a loop of `spool ralph`, else one of `spool run`. Raises a SpoolError for an unknown change, an
     invalid setting, or settings of the repository that nobody has trusted.
     """
-    here = Path(directory).resolve()
-    project, change_id = plan_meant(change, here) or _change(change, here)
+    meant = require_change(change, Path(directory).resolve())
+    project, change_id = meant.project, meant.id
     prepare_plan(project, change_id, tick=False)
     given = [Layer(name, {name: value}) for name, value in settings.items()]
     return new_spec(
@@ -137,8 +137,3 @@ def _again(change: str, prompt: str, settings: dict[str, Any]) -> str:
         f"SPOOL_{name.upper()}={value}" for name, value in settings.items() if isinstance(value, str | int | float)
     ]
     return shlex.join([*given, "spool", *(["ralph", prompt, "--change", change] if prompt else ["run", change])])
-
-
-def _change(query: str, here: Path) -> tuple[Project, str]:
-    project = find_project(here)
-    return project, project.resolve(query)

@@ -12,11 +12,9 @@ from spool.domain.change.change import (
     is_id,
     matching,
     module_of,
-    resolve,
     same_module,
 )
 from spool.domain.change.front_matter import split
-from spool.domain.change.plan_file.ids import plan_path
 from spool.domain.change.tasks import parse_tasks
 from spool.domain.loop.summary import STATE
 from spool.errors import ChangeError, Hint, UsageError
@@ -43,27 +41,10 @@ class Project:
         found = {info.id: info for source in reversed(FOLDERS) for info in self._listed(source)}
         return [found[change_id] for change_id in sorted(found)]
 
-    def resolve(self, query: str) -> str:
-        """Return the full id of the active change that matches a query."""
-        active = [info.id for info in self.changes()]
-        self._refuse_linked(check_id(query))
-        if not matching(query, active) and (plan := plan_path(query)) and (self.root / plan).is_file():
-            return query
-        archived = [] if matching(check_id(query), active) else self._archived(query)
-        if archived:
-            raise UsageError(
-                f"change '{query}' is archived as {archived[0].relative_to(self.root)}",
-                hint=f"active changes: {', '.join(active) or 'none'}",
-            )
-        return resolve(query, active)
-
-    def is_archived(self, query: str) -> bool:
-        """Whether a change with this name is archived."""
-        return is_id(query) and bool(self._archived(query))
-
-    def _archived(self, query: str) -> list[Path]:
-        found = [pair for source in FOLDERS for pair in source.archived(self.root).items()]
-        return [path for change_id, path in found if matching(query, [change_id])]
+    def archived_as(self, query: str) -> Path | None:
+        """Return the folder of an archived change with this name."""
+        found = [pair for source in FOLDERS for pair in source.archived(self.root).items() if is_id(query)]
+        return next((path for change_id, path in found if matching(query, [change_id])), None)
 
     def archived(self) -> list[str]:
         """Return the ids of the archived changes, without the date in front."""
@@ -73,7 +54,7 @@ class Project:
         """Return the names of the modules' folders."""
         return modules_in(self.root)
 
-    def _refuse_linked(self, change_id: str) -> None:
+    def refuse_linked(self, change_id: str) -> None:
         """Refuse a change whose folder is a link; lists leave it out."""
         for folder in (self.root / source.where for source in FOLDERS):
             for name in names_in(folder):
@@ -93,7 +74,7 @@ class Project:
 
     def read(self, change_id: str) -> Change:
         """Read a change and its module from disk."""
-        self._refuse_linked(check_id(change_id))
+        self.refuse_linked(check_id(change_id))
         return self.source_of(change_id).read(self.root, change_id)
 
     def doubled(self, change_id: str) -> str:
@@ -130,7 +111,7 @@ class BareProject(Project):
 
         Without a folder, use a tasks.md at the top: the working tree is for this change alone.
         """
-        self._refuse_linked(change_id)
+        self.refuse_linked(change_id)
         for source in FOLDERS:
             for found in source.find(self.root):
                 if found == change_id or found.endswith(f"_{change_id}"):

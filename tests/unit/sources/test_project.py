@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from spool.app.changes.resolver import change_in
+from spool.domain.change.change import Nothing
 from spool.errors import ChangeError, UsageError
 from spool.sources.project import Project, bare_project, find_project, project_at
 
@@ -23,8 +25,8 @@ def test_changes_of_both_sources_are_listed_and_archived_ones_are_not(tmp_path: 
     make(tmp_path, "openspec/changes/archive", "2026-01-01-old")
     found = [(info.id, info.source, info.title, info.done, info.total) for info in Project(tmp_path).changes()]
     assert found == [("002-01_loop", ".spool", "002-01_loop", 1, 2), ("add-auth", "openspec", "add-auth", 0, 0)]
-    with pytest.raises(UsageError, match="archived"):
-        Project(tmp_path).resolve("old")
+    meant = change_in(Project(tmp_path), "old")
+    assert isinstance(meant, Nothing) and "archived" in meant.what
 
 
 def test_the_project_is_found_upward(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.domain.change.new_names import next_named, next_numbered, slug_of
 from spool.domain.change.plan_file.proposal_split import split_plan
 from spool.domain.change.plan_file.task_choice import parse_plan

@@ -1,69 +1,18 @@
-"""Finds the plan file that an argument names, and adds boxes to it if a person agrees."""
+"""Adds boxes to a plan file if a person agrees, and reads what Spool has noted of one without."""
 
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from spool.app.verifying.gate_construction import noted_tasks
-from spool.domain.change.change import is_id, matching
-from spool.domain.change.plan_file.ids import is_plan_name, plan_id, plan_path
 from spool.domain.change.story import StoryList
 from spool.domain.judging.gates.boxes import BoxLedger, honest
-from spool.domain.text.plain_text import nearest
 from spool.errors import ChangeError, Hint, UsageError
-from spool.host.git.pointers import top_of
 from spool.host.state.files import replace_file
 from spool.nofollow import read_file
-from spool.sources.project import Project, find_project, project_at
-
-
-def plan_meant(query: str, here: Path) -> tuple[Project, str] | None:
-    """Return the project and the id of a plan if an argument names an existing Markdown file, or is a plan's id."""
-    if not is_plan_name(query):
-        return None
-    path, root = here / query, project_root(here)
-    if os.path.lexists(path):
-        return _plan_at(path.parent.resolve() / path.name, root)
-    if (named := plan_path(query)) and os.path.lexists(root / named):
-        return project_at(root), query
-    if not matching(query, [info.id for info in project_at(root).changes()]):
-        raise UsageError(f"no such plan file: {query}", hint=_nearest(query, here) or f"its path is relative to {here}")
-    return None
-
-
-def _nearest(query: str, here: Path) -> str:
-    """Return a question with the Markdown file whose name is closest to that of a missing one; empty if none is."""
-    beside = [one.name for one in (here / query).parent.glob("*") if is_plan_name(one.name)]
-    near = nearest(Path(query).name, beside)
-    return f"did you mean: {Path(query).with_name(near)}?" if near else ""
-
-
-def project_root(here: Path) -> Path:
-    """Return the directory in which Spool works: the project around this one, else its working tree, else itself."""
-    top = top_of(here)
-    with suppress(UsageError):
-        root = find_project(here).root
-        if top is None or root.is_relative_to(top):
-            return root
-    return top or here
-
-
-def _plan_at(path: Path, root: Path) -> tuple[Project, str]:
-    if path.is_symlink():
-        raise UsageError(f"{path.name} is a link", hint="Spool does not follow links there: name the file itself")
-    if not path.is_relative_to(root):
-        root = top_of(root) or root
-    if not path.is_relative_to(root):
-        raise UsageError(
-            f"{path} is outside of {root}", hint="copy the plan into the project, where it can be reverted"
-        )
-    found = plan_id(str(path.relative_to(root)))
-    if not is_id(found):
-        raise UsageError(f"the path of {path.name} is too long for Spool's files", hint="move or rename the plan")
-    return project_at(root), found
+from spool.sources.project import Project
 
 
 def prepare_plan(project: Project, change: str, *, tick: bool) -> bool:

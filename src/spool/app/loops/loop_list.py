@@ -1,19 +1,13 @@
 """Lists, finds and reads the loops of this machine. Imports little, to keep `--status` fast."""
 
-import os
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from spool.app.loops.reach import Reach
-from spool.domain.change.change import matching as changes_matching
-from spool.domain.change.plan_file.ids import is_plan_name, plan_id
 from spool.domain.loop.state import IterationRecord
 from spool.domain.loop.summary import DIED, LoopKind, LoopSummary, pick_latest, settled, state_path, summarized
-from spool.domain.text.plain_text import did_you_mean, one_line
-from spool.errors import Hint, SpoolError, UsageError
+from spool.errors import SpoolError
 from spool.host.runner.identity import is_alive
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.run_registry import this_machine
@@ -79,57 +73,6 @@ def _runs() -> list[LoopSummary]:
             if loop.door is LoopKind.WORKTREE:
                 _refreshed(loop)
     return runs
-
-
-def find_loop(name: str, reach: Reach) -> LoopSummary:
-    """Return the run with this name or id within reach: the running one, else the latest."""
-    runs = this_machine().runs()
-    found = matching(name, runs, reach)
-    alive = reach.closest([loop for loop in found if loop.running])
-    if len(alive) > 1:
-        raise UsageError(f"'{one_line(name, 60)}' is ambiguous: {_listed(alive)}", hint="give the id")
-    if not found:
-        raise no_loop(name, runs, reach)
-    return _refreshed(alive[0] if alive else reach.closest(found)[-1])
-
-
-def matching(name: str, loops: Iterable[LoopSummary], reach: Reach) -> list[LoopSummary]:
-    """Return the runs that match a name: of any project by run id, else those within reach by change or short id."""
-    listed = list(loops)
-    if exact := [loop for loop in listed if name in (loop.run_id, loop.id)]:
-        return exact
-    near = [loop for loop in listed if reach.holds(loop)]
-    if found := [loop for loop in near if loop.change in (name, _as_plan(name, reach, loop))]:
-        return found
-    if found := [loop for loop in near if len(name) >= 3 and loop.id.startswith(name)]:
-        return found
-    meant = changes_matching(name, {loop.change for loop in near})
-    return [loop for loop in near if loop.change in meant]
-
-
-def _as_plan(name: str, reach: Reach, loop: LoopSummary) -> str:
-    """Return the id that a plan file has in a loop's project, if a name is that of one."""
-    return plan_id(os.path.relpath(Path(reach.here, name), loop.root)) if is_plan_name(name) else name
-
-
-def no_loop(name: str, runs: Iterable[LoopSummary], reach: Reach) -> UsageError:
-    """Return the error for a name without a loop within reach; it lists the running ones elsewhere."""
-    listed = list(runs)
-    others = [loop for loop in matching(name, listed, every(reach)) if loop.running]
-    what = f"no loop on '{one_line(name, 60)}' in {reach.project or reach.here}"
-    if others:
-        return UsageError(f"{what}; other projects have: {_listed(others)}", hint=Hint.OTHER_PROJECT)
-    near = did_you_mean(name, {loop.change for loop in listed if reach.holds(loop)})
-    return UsageError(what, hint=near or Hint.LIST_LOOPS)
-
-
-def every(reach: Reach) -> Reach:
-    """Return the same reach, extended to all projects."""
-    return msgspec.structs.replace(reach, everywhere=True)
-
-
-def _listed(loops: Iterable[LoopSummary]) -> str:
-    return ", ".join(f"{loop.id} ({one_line(loop.worktree, 200)})" for loop in loops)
 
 
 def is_running(loop: LoopSummary) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.loops.loop_list import find_loop, latest_of_each
+from spool.app.changes.resolver import require_loop
+from spool.app.loops.loop_list import latest_of_each
 from spool.app.loops.reach import reach_of
 from spool.app.machine.trusted_settings import require_person
 from spool.app.starting.effective_settings import resolve_settings
@@ -85,7 +86,7 @@ async def _ground(name: str | None, *, timeout_s: float) -> _Ground:
     reach = reach_of()
     if name is None:
         return await _open(Path.cwd(), None, timeout_s=timeout_s)
-    return await _open(Path.cwd(), find_loop(name, reach), timeout_s=timeout_s)
+    return await _open(Path.cwd(), require_loop(name, reach), timeout_s=timeout_s)
 
 
 async def _open(here: Path, loop: LoopSummary | None, *, timeout_s: float) -> _Ground:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.changes.resolver import id_here
 from spool.app.loops.loop_list import latest_loop, loop_at
 from spool.app.starting.effective_settings import root_here
 from spool.domain.change.checkout import change_of
@@ -31,7 +32,6 @@ from spool.host.git.workspaces.inspection import Inspection, Loose
 from spool.host.git.workspaces.opening import serving
 from spool.host.state.lock import TreeWork, held_for
 from spool.host.state.places import user_data
-from spool.sources.project import find_project
 
 __all__ = ["Loose", "WorkspaceRow", "find_workspace", "list_workspaces", "remove_workspace"]
 
@@ -68,11 +68,9 @@ def list_workspaces(*, everywhere: bool) -> list[WorkspaceRow]:
 
 def find_workspace(name: str) -> WorkspaceRow:
     """Return the only workspace of a change in this repository, or the one at a path, of any repository."""
-    path, change = str(Path(name).resolve()), name
+    path = str(Path(name).resolve())
     rows = list_workspaces(everywhere="/" in name)
-    with suppress(UsageError):  # the change may be gone, and its workspace not
-        change = find_project(Path.cwd()).resolve(name)
-    found = [row for row in rows if row.change in (name, change) or row.path == path]
+    found = [row for row in rows if row.change in (name, id_here(name)) or row.path == path]
     if len(found) == 1:
         return found[0]
     if found:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.app.machine.agent_programs import usable
 from spool.app.machine.agents import version_of
 from spool.app.machine.diagnosis import AgentFound, Diagnosis, bad, good, note

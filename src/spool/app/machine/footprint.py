@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.app.landing.checks import landing_memory
 from spool.app.loops.loop_list import loop_at, running
 from spool.app.loops.state_mirror import mirror_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.app.machine.agent_programs import usable
 from spool.app.machine.trusted_settings import grant, require_person
 from spool.app.starting.effective_settings import PROJECT_FILE, resolve_settings

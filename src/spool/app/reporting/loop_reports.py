@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from spool.app.changes.plan_files import with_noted
-from spool.app.loops.loop_list import find_loop, latest_loop, latest_of_each
+from spool.app.changes.resolver import ChangeHere, LoopHere, change_in, loop_meant
+from spool.app.loops.loop_list import latest_loop, latest_of_each
 from spool.app.loops.reach import Reach, loop_branch
 from spool.app.reporting.diffs import Diff, diff_of_story
 from spool.app.starting.effective_settings import resolve_settings
@@ -17,7 +18,7 @@ from spool.domain.account.landing_order import Landing
 from spool.domain.account.progress import LoopProgress
 from spool.domain.change.story import StoryList
 from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary
-from spool.errors import SpoolError, UsageError
+from spool.errors import SpoolError
 from spool.host.git.pointers import branch_of, common_of
 from spool.host.state.journal import JournalReader
 from spool.host.state.landings import Landings
@@ -134,15 +135,14 @@ async def story_diff(reported: Reported, story: StoryAccount) -> Diff:
 
 def _find(name: str, reach: Reach) -> LoopSummary:
     """Return the loop of a run id or change; one that the registry no longer lists is found by its state."""
-    try:
-        return find_loop(name, reach)
-    except UsageError:
-        with suppress(SpoolError, OSError):
-            project = find_project(Path(reach.here))
-            change = project.resolve(name)
-            if found := latest_loop(project.root, change):
-                return found
-        raise
+    meant = loop_meant(name, reach)
+    if isinstance(meant, LoopHere):
+        return meant.loop
+    with suppress(SpoolError, OSError):
+        change = change_in(find_project(Path(reach.here)), name)
+        if isinstance(change, ChangeHere) and (found := latest_loop(change.project.root, change.id)):
+            return found
+    raise meant.error
 
 
 def _active(reach: Reach, since: datetime | None) -> list[LoopSummary]:

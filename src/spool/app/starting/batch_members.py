@@ -44,7 +44,7 @@ def _resolved(project: Project, change: str, name: str, known: Sequence[str]) ->
         return meant[0]
     if meant:
         raise UsageError(f"{change} depends on '{name}', which is ambiguous: {', '.join(meant)}")
-    if not project.is_archived(name):
+    if project.archived_as(name) is None:
         raise UsageError(f"{change} depends on '{name}', which is not a change of this project")
     return ""
 

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.changes.change_names import change_meant, known_changes
+from spool.app.changes.resolver import known_changes, known_projects
 from spool.app.loops.loop_list import folder_before
-from spool.app.loops.worktree_loops import known_projects
 from spool.app.starting.construction import find_harness, new_run_id, new_spec, require_file
 from spool.app.starting.effective_settings import resolve_settings, root_here
 from spool.app.starting.loop_workspace import no_clone
 from spool.app.starting.uncommitted import refuse_dirty_now
-from spool.domain.change.change import check_id
 from spool.domain.change.checkout import Checkout
 from spool.domain.loop.criteria import Criterion, bounds_for
 from spool.domain.loop.settings import OWN, Layer, Resolved, Settings, merge
@@ -37,11 +35,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether worktrees of other projects are meant too."""
     unwritten: bool = False
     """Whether the change may be one that nobody has written, because a task and a criterion were given."""
-
-
-def resolved_change(query: str, path: str | None) -> str:
-    """Return the id of the change that a query means, in the repository around the worktree or this directory."""
-    return change_meant(check_id(query), here=Path(path or ".").resolve())
 
 
 def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[Checkout, list[Path] | None]:

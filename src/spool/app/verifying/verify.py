@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from spool.app.changes.plan_files import plan_meant
+from spool.app.changes.resolver import require_change
 from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.loop_list import loop_at
 from spool.app.observing.observers import Observer
@@ -49,16 +49,13 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_subject(directory: Path, query: str | None) -> Subject:
     """Return the project around a directory and its change: the one asked for, or the only one."""
-    if query is not None and (plan := plan_meant(query, directory)) is not None:
-        return Subject(root=plan[0].root, change=plan[1])
+    if query is not None:
+        meant = require_change(query, directory)
+        return Subject(root=meant.project.root, change=meant.id)
     try:
         project = find_project(directory)
     except UsageError:
-        if query is not None:
-            raise
         return Subject(root=top_of(directory) or directory)
-    if query is not None:
-        return Subject(root=project.root, change=project.resolve(query))
     active = project.changes()
     return Subject(root=project.root, change=active[0].id if len(active) == 1 else "")
 

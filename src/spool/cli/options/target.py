@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from spool.app.changes.resolver import ChangeHere, PlanHere, require_change
 from spool.domain.change.change import ChangeInfo
 from spool.domain.change.plan_file.ids import is_plan_name
 from spool.domain.text.plain_text import one_line
@@ -21,14 +22,12 @@ def pick_change(
 
     `only_one` takes the only change that there is, which a command that just reads may do.
     """
-    if query is not None and (plan := _plan_meant(query, module)) is not None:
-        return plan
-    project = find_project(Path.cwd())
     if query is not None:
-        change_id = project.resolve(query)
-        if module is not None and change_id not in {info.id for info in project.in_module(module)}:
-            raise UsageError(f"change '{change_id}' is not in module '{module}'")
-        return project, change_id
+        meant = require_change(query, Path.cwd())
+        if module is not None:
+            _require_module(meant, module)
+        return meant.project, meant.id
+    project = find_project(Path.cwd())
     candidates = project.changes() if module is None else project.in_module(module)
     if not candidates:
         where = f"module '{module}'" if module is not None else "this project"
@@ -43,14 +42,11 @@ def pick_change(
     return project, ask_for_change(candidates)
 
 
-def _plan_meant(query: str, module: str | None) -> tuple[Project, str] | None:
-    if not is_plan_name(query):
-        return None
-    from spool.app.changes.plan_files import plan_meant  # only for a plan
-
-    if (plan := plan_meant(query, Path.cwd())) is not None and module is not None:
+def _require_module(meant: ChangeHere, module: str) -> None:
+    if isinstance(meant, PlanHere):
         raise UsageError("--module cannot be used with a plan file")
-    return plan
+    if meant.id not in {info.id for info in meant.project.in_module(module)}:
+        raise UsageError(f"change '{meant.id}' is not in module '{module}'")
 
 
 def ask_for_change(candidates: list[ChangeInfo]) -> str:

@@ -2,14 +2,11 @@
 
 import click
 
-from spool.app.loops.loop_list import known, matching
-from spool.app.loops.reach import reach_of
-from spool.app.loops.worktree_loops import locate
+from spool.app.changes.resolver import any_loop
 from spool.cli.commands.watch.attach import attach_to, show_log
 from spool.cli.options.flags import takes
 from spool.cli.options.loop_options import LocateFlags
 from spool.cli.options.target import complete_loop
-from spool.domain.loop.summary import LoopKind, LoopSummary
 
 
 @click.command("logs")
@@ -18,7 +15,7 @@ from spool.domain.loop.summary import LoopKind, LoopSummary
 @takes(LocateFlags)
 def logs(name: str | None, follow: bool, options: LocateFlags) -> None:
     """Print the output of a loop, of all iterations."""
-    show_log(named_loop(name, options), follow=follow)
+    show_log(any_loop(name, options.path, everywhere=options.everywhere), follow=follow)
 
 
 @click.command("attach")
@@ -29,14 +26,4 @@ def attach(name: str | None, options: LocateFlags) -> int:
 
     The loop keeps running when you detach.
     """
-    return attach_to(named_loop(name, options))
-
-
-def named_loop(name: str | None, options: LocateFlags) -> LoopSummary:
-    """Return the named loop; a running one of another command only if no `wt-loop` loop has the name."""
-    reach = reach_of(everywhere=options.everywhere)
-    found = matching(name, known(), reach) if name and not options.path else []
-    others = [loop for loop in found if loop.running]
-    if others and not any(loop.door is LoopKind.WORKTREE for loop in found):
-        return others[0]
-    return locate(name, options.path, everywhere=options.everywhere)
+    return attach_to(any_loop(name, options.path, everywhere=options.everywhere))

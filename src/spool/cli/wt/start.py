@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from spool.app.changes.resolver import worktree_change, worktree_loop
 from spool.cli.options import loop_options as shared
 from spool.cli.options.flags import Flags, given_settings, option_of, takes
 from spool.cli.options.groups import GroupedCommand
@@ -109,9 +110,9 @@ def start(change_id: str, task: tuple[str, ...], options: WorktreeStartFlags) ->
     if options.path is not None and options.create:
         raise UsageError("--path and --create cannot be used together")
     _refuse_contradictions(options)
-    from spool.app.starting.worktree_start import resolved_change, task_spec, worktree_settings
+    from spool.app.starting.worktree_start import task_spec, worktree_settings
 
-    found = resolved_change(change_id, options.path)
+    found = worktree_change(change_id, Path(options.path or ".").resolve())
     root = _worktree(found, options, tasked=bool(" ".join(task).strip()))
     change = bare_project(root).read(found)
     spec = task_spec(
@@ -158,10 +159,9 @@ def resume(change_id: str | None, options: ResumeFlags) -> None:
 
     Limits on iterations, errors and time start over; what was spent stays counted.
     """
-    from spool.app.loops.worktree_loops import locate
     from spool.app.starting.worktree_start import resumed_spec
 
-    loop = locate(change_id, options.where.path, everywhere=options.where.everywhere)
+    loop = worktree_loop(change_id, options.where.path, everywhere=options.where.everywhere)
     _begin(resumed_spec(loop, given_settings(options)))
 
 

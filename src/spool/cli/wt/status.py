@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from spool.app.changes.resolver import loop_here, worktree_loop
 from spool.app.loops.loop_list import RECENT, LoopReport, history, report, running
-from spool.app.loops.worktree_loops import locate, loop_here
 from spool.cli.options.flags import takes
 from spool.cli.options.loop_options import LocateFlags
 from spool.cli.options.target import complete_loop
@@ -36,7 +36,7 @@ def status(name: str | None, as_json: bool, watch: bool, options: LocateFlags) -
             show_loops(loops, as_json=as_json)
             active = bool(loops)
         else:
-            found = _report(locate(name, options.path, everywhere=options.everywhere))
+            found = _report(worktree_loop(name, options.path, everywhere=options.everywhere))
             _clear(watch=watch and not as_json)
             _show(found, as_json=as_json)
             active = found.loop is not None and found.loop.running
@@ -51,7 +51,7 @@ def status(name: str | None, as_json: bool, watch: bool, options: LocateFlags) -
 @takes(LocateFlags)
 def show_history(name: str | None, as_json: bool, options: LocateFlags) -> None:
     """Show all iterations of a loop: duration, why each ended, and its commits."""
-    loop = locate(name, options.path, everywhere=options.everywhere)
+    loop = worktree_loop(name, options.path, everywhere=options.everywhere)
     iterations = [iteration_of(record, loop.criterion) for record in history(loop)]
     if as_json:
         say_json(iterations)

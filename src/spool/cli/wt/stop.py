@@ -2,14 +2,13 @@
 
 import click
 
+from spool.app.changes.resolver import any_loop, worktree_loop
 from spool.app.loops.control import ask_to_finish, call_done
 from spool.app.loops.reach import reach_of
-from spool.app.loops.worktree_loops import locate
 from spool.cli.commands.watch.stop import stop_all, within_reach
 from spool.cli.options.flags import takes
 from spool.cli.options.loop_options import LocateFlags
 from spool.cli.options.target import complete_loop
-from spool.cli.wt.logs import named_loop
 from spool.domain.loop.summary import LoopKind
 from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
@@ -32,7 +31,9 @@ def stop(names: tuple[str, ...], every_one: bool, options: LocateFlags) -> int:
     if every_one and (names or options.path):
         raise UsageError("--all cannot be used with a change or --path")
     if not every_one and (names or options.path or not options.everywhere):
-        return stop_all([named_loop(name, options) for name in names or (None,)], by=_STOP)
+        return stop_all(
+            [any_loop(name, options.path, everywhere=options.everywhere) for name in names or (None,)], by=_STOP
+        )
     meant = within_reach(reach_of(everywhere=options.everywhere))
     code = stop_all([loop for loop in meant if loop.door is LoopKind.WORKTREE], by=_STOP)
     if others := [loop for loop in meant if loop.door is not LoopKind.WORKTREE and loop.running]:
@@ -46,7 +47,7 @@ def stop(names: tuple[str, ...], every_one: bool, options: LocateFlags) -> int:
 @takes(LocateFlags)
 def done(name: str | None, now: bool, options: LocateFlags) -> int:
     """Mark a loop's work as done. A running loop ends after the current iteration."""
-    loop = locate(name, options.path, everywhere=options.everywhere)
+    loop = worktree_loop(name, options.path, everywhere=options.everywhere)
     if loop.running and not now:
         ask_to_finish(loop)
         say(f"{words.named(loop)} ends as done after this iteration; --now ends it immediately.")

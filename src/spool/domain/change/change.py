@@ -62,6 +62,26 @@ class Change(msgspec.Struct, frozen=True):
         return self.plan_file or f"{self.directory}/tasks.md"
 
 
+class Missed(msgspec.Struct, frozen=True):
+    """Words that do not mean one thing."""
+
+    what: str
+    hint: str
+
+    @property
+    def error(self) -> UsageError:
+        """The error for a command that needs it."""
+        return UsageError(self.what, hint=self.hint)
+
+
+class Ambiguous(Missed, frozen=True):
+    """Words that mean several."""
+
+
+class Nothing(Missed, frozen=True):
+    """Words that mean nothing that is known; the hint suggests what may be meant."""
+
+
 def is_id(name: str) -> bool:
     """Whether a name can safely name a change's directory."""
     return _SAFE_ID.fullmatch(name) is not None
@@ -100,18 +120,25 @@ def matching(query: str, ids: Iterable[str]) -> list[str]:
     return []
 
 
-def resolve(query: str, ids: Iterable[str]) -> str:
-    """Return the only id that matches the query, or raise a UsageError that lists the candidates."""
-    check_id(query)
+def choose(query: str, ids: Iterable[str]) -> "str | Ambiguous | Nothing":
+    """Return the only id that matches the query, or why there is none."""
     known = sorted(ids)
     found = matching(query, known)
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"'{query}' is ambiguous: {', '.join(found)}", hint="give more of the id")
+        return Ambiguous(f"'{query}' is ambiguous: {', '.join(found)}", "give more of the id")
     if not known:
-        raise UsageError(f"no such change: '{query}'; this project has no active changes", hint=Hint.NO_CHANGES)
-    raise UsageError(f"no such change: '{query}'", hint=f"active changes: {', '.join(known)}")
+        return Nothing(f"no such change: '{query}'; this project has no active changes", Hint.NO_CHANGES)
+    return Nothing(f"no such change: '{query}'", f"active changes: {', '.join(known)}")
+
+
+def resolve(query: str, ids: Iterable[str]) -> str:
+    """Return the only id that matches the query, or raise a UsageError that lists the candidates."""
+    found = choose(check_id(query), ids)
+    if isinstance(found, str):
+        return found
+    raise found.error
 
 
 def _same_number(change_id: str, query: str) -> bool:

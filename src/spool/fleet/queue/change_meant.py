@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from spool.app.changes.resolver import id_here
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, SpoolError, UsageError
 from spool.fleet.queue.submission import remote_of
 from spool.fleet.values import repository_id
 from spool.host.git.repository import NoRepository, find_repository
-from spool.sources.project import find_project
 
 _GIT_S = 30.0
 
@@ -32,8 +32,4 @@ async def id_of(name: str) -> str:
     repository = await repository_here()
     if not repository:
         raise UsageError(f"which repository has '{one_line(name, 60)}'?", hint=Hint.FLEET_LIST)
-    try:
-        change = find_project(Path.cwd()).resolve(name)
-    except SpoolError:
-        change = name
-    return f"{repository}/{change}"
+    return f"{repository}/{id_here(name)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.app.starting.effective_settings import resolve_settings
 from spool.cli.commands.setup.trust import settings_to_start
 from spool.cli.commands.start.run import run

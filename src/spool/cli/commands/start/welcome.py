@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from spool.app.changes.change_rows import change_rows
-from spool.app.changes.plan_files import project_root
+from spool.app.changes.resolver import project_root
 from spool.app.loops.reach import reach_of
 from spool.sources.project import project_at
 from spool.views.paragraphs import say_commands, say_paragraph

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from spool.app.changes.resolver import require_loop
 from spool.app.loops.following import events_of, log_of
-from spool.app.loops.loop_list import find_loop, is_running, running, why_ended
+from spool.app.loops.loop_list import is_running, running, why_ended
 from spool.app.loops.reach import Reach, reach_of
 from spool.app.observing.observers import Observer
 from spool.cli.capabilities import remote_of
@@ -42,7 +43,7 @@ def attach(name: str | None, as_json: bool, options: ReachFlags) -> int:
         if (remote := remote_of(remote_id)) is not None:
             view = terminal_view(Show.JSON if as_json else Show.STREAM, verbose=False)
             return remote.watch(remote_id, view, follow=True)
-        return attach_to(find_loop(name, reach), as_json=as_json)
+        return attach_to(require_loop(name, reach), as_json=as_json)
     if as_json:
         raise UsageError("--json takes one loop", hint="give its id; spool ps lists them")
     return _on_screen(reach)
@@ -82,7 +83,7 @@ def logs(name: str, follow: bool, options: ReachFlags) -> int:
 
         remote.watch(remote_id, PlainView(stream=True, verbose=True), follow=follow)
         return 0
-    show_log(find_loop(name, reach), follow=follow)
+    show_log(require_loop(name, reach), follow=follow)
     return 0
 
 
@@ -90,7 +91,7 @@ def _elsewhere(name: str, reach: Reach) -> str:
     """Return the remote id of a loop whose files are not here: on another host, or gone with their clone."""
     if remote_of(name) is not None:
         return name
-    loop = find_loop(name, reach)
+    loop = require_loop(name, reach)
     return "" if Path(loop.folder).exists() else loop.fleet_id
 
 

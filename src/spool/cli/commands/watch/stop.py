@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import click
 
+from spool.app.changes.resolver import require_loop
 from spool.app.loops import control
-from spool.app.loops.loop_list import find_loop, with_runner
+from spool.app.loops.loop_list import with_runner
 from spool.app.loops.reach import Reach, reach_of
 from spool.cli.capabilities import remote_of
 from spool.cli.options.flags import takes
@@ -45,7 +46,7 @@ def stop(names: tuple[str, ...], every_one: bool, options: ReachFlags) -> int:
 
 
 def _stop_here(names: Sequence[str], reach: Reach) -> int:
-    found = {loop.run_id: loop for loop in (find_loop(name, reach) for name in names)}
+    found = {loop.run_id: loop for loop in (require_loop(name, reach) for name in names)}
     return stop_all(list(found.values()), by=_STOP)
 
 

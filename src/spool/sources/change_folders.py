@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from spool.domain.change.change import Change, is_id, module_of, same_module
 from spool.domain.change.story import parse_scenarios
@@ -15,8 +16,7 @@ _MODULES = ".spool/modules"
 _DATED = re.compile(r"^\d{4}-\d{2}-\d{2}-")
 
 
-@dataclass(frozen=True)
-class ChangeFolders:
+class ChangeFolders(msgspec.Struct, frozen=True):
     """A source of changes, each a folder."""
 
     kind: str

@@ -3,21 +3,18 @@
 Agent output is data: it is cleaned here, once, and never parsed as the screen's markup.
 """
 
-from collections.abc import Iterable
 from enum import Enum, auto
 
 import msgspec
 
-from spool.domain.agent.stream import Message, StreamEvent, ToolResult
-from spool.domain.loop import events
 from spool.domain.text.plain_text import clean, one_line
+from spool.views.live.speech import fenced_pieces, pieces
 from spool.views.look import Role
 
 PIECE = 4_096
 """Maximum characters in a block, so that painting one takes a few milliseconds however long the message."""
 NO_FOLD = -1
 _LONGEST_LINE = 400
-_OF_AGENT = (events.StoryEvent, events.AgentEvent)
 
 
 class Form(Enum):
@@ -75,46 +72,9 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a line that has its colour; empty for all of it."""
 
 
-def said_in(event: object) -> StreamEvent | None:
-    """Return the agent's stream event in an event, if any."""
-    return event.event if isinstance(event, _OF_AGENT) else None
-
-
-def long_text(event: object) -> str:
-    """Return the text of an event whose length is unbounded."""
-    match said_in(event):
-        case Message(text=text) | ToolResult(output=text):
-            return text
-        case _:
-            return ""
-
-
-def cut(text: str, start: int, limit: int) -> int:
-    """Return the end of the piece that starts at `start`: after a newline if possible, never past the limit."""
-    stop = start + limit
-    if stop >= len(text):
-        return len(text)
-    newline = text.rfind("\n", start + limit // 2, stop)
-    return stop if newline < 0 else newline + 1
-
-
-def pieces(text: str, limit: int = PIECE) -> Iterable[str]:
-    """Split a text into pieces of at most `limit` characters."""
-    start = 0
-    while start < len(text):
-        stop = cut(text, start, limit)
-        yield text[start:stop]
-        start = stop
-
-
-def markdown(text: str) -> list[Block]:
+def markdown(text: str, *, fenced: bool = False) -> list[Block]:
     """Return a text as Markdown blocks; a split fence continues in the next one."""
-    found, fenced = [], False
-    for piece in pieces(text):
-        shown = f"```\n{piece}" if fenced else piece
-        fenced ^= bool((piece.count("\n```") + piece.startswith("```")) % 2)
-        found.append(Block(text=clean(shown), form=Form.MARKDOWN))
-    return found
+    return [Block(text=clean(piece), form=Form.MARKDOWN) for piece in fenced_pieces(text, PIECE, fenced=fenced)]
 
 
 def line(text: str, tone: Tone = Tone.PLAIN, *, indent: int = 0, fold: int = NO_FOLD) -> Block:
@@ -133,5 +93,6 @@ def plain(
 ) -> list[Block]:
     """Return a text verbatim, as blocks."""
     return [
-        Block(text=clean(piece).rstrip("\n"), form=form, tone=tone, indent=indent, fold=fold) for piece in pieces(text)
+        Block(text=clean(piece).rstrip("\n"), form=form, tone=tone, indent=indent, fold=fold)
+        for piece in pieces(text, PIECE)
     ]

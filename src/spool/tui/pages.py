@@ -8,8 +8,10 @@ from typing import Protocol
 from spool.app.loops.client import Feed, JournalEntry
 from spool.domain.account.progress import WHOLE
 from spool.domain.agent.stream import Message, ToolResult, ToolUse
-from spool.tui.blocks import Block, cut, long_text, plain, rule, said_in
-from spool.tui.story_transcript import transcribe
+from spool.domain.loop.events import said_in
+from spool.tui.blocks import Block, plain, rule
+from spool.tui.story_transcript import long_text, transcribe, transcribe_part
+from spool.views.live.speech import piece_end
 
 EVENTS = 32
 CHARACTERS = 8_192
@@ -122,7 +124,7 @@ class StoryIndex:
     def _add_long(self, placed: JournalEntry, text: str) -> None:
         first = 0
         while first < len(text):
-            last = cut(text, first, CHARACTERS)
+            last = piece_end(text, first, CHARACTERS)
             self._begin(placed, first, last)
             first = last
         self._open = False
@@ -169,7 +171,7 @@ class StoryPages:
         """Return the blocks of a page."""
         start, stop, first, last = self.index.place(number)
         events = await self._feed.page(start, stop)
-        return transcribe(events, start=first, stop=last or None)
+        return transcribe_part(events[0], first, last) if last and events else transcribe(events)
 
 
 class LogPages:

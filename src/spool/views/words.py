@@ -1,5 +1,6 @@
 """Formats events and figures as text; all views use the same wording."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +9,7 @@ from spool.app.loops.reach import loop_branch
 from spool.domain.account.story_history import outcome_of
 from spool.domain.agent.stream import AgentRetry, Denied, Failure, ToolResult, ToolUse, Usage
 from spool.domain.judging.gates.findings import UNTESTED
-from spool.domain.judging.gates.gate import VERIFIED, GatePurpose, Proof
+from spool.domain.judging.gates.gate import JUDGING, VERIFIED, GatePurpose, Proof
 from spool.domain.loop import events
 from spool.domain.loop.state import IterationRecord
 from spool.domain.loop.summary import LoopSummary
@@ -160,6 +161,19 @@ def tool(event: ToolUse) -> str:
     return one_line(f"{event.tool} {event.summary}", 200)
 
 
+def call(use: ToolUse, result: ToolResult | None) -> str:
+    """Format a tool call in one line, with the exit code of one that failed."""
+    if result is None or not result.is_error:
+        return tool(use)
+    found = _EXIT.search(result.output, 0, _EXIT_WITHIN) or _EXIT.search(result.output[-_EXIT_WITHIN:])
+    return f"{tool(use)}: {f'exit {found[1]}' if found else 'failed'}"
+
+
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)? (?:code|status)[: ]*([0-9]{1,3})\b", re.IGNORECASE)
+_EXIT_WITHIN = 200
+"""Characters at either end of an output in which agents name the exit code of a command."""
+
+
 def tool_output(event: ToolResult) -> str:
     """Format a tool's output, indented; its lines stay lines, the last ones where there are many."""
     lines = clean(event.output).rstrip().splitlines()
@@ -207,11 +221,38 @@ def gate(name: str, purpose: GatePurpose) -> str:
     return one_line(f"{name}, {why}" if why else name)
 
 
-def checked(event: events.GateEnded) -> str:
-    """Describe the end of a gate."""
-    why = _PURPOSES[event.purpose]
-    result = f"{'green' if event.green else 'red'}, {duration(event.duration_s)}"
-    return one_line(f"{event.gate}: {result}{f', {why}' if why else ''}")
+_STEPS = {
+    GatePurpose.BASELINE: "before",
+    GatePurpose.BASELINE_AGAIN: "before, again",
+    GatePurpose.CLAIM: "",
+    GatePurpose.CLAIM_AGAIN: "again",
+    GatePurpose.REPLAY: "as they were",
+    GatePurpose.REPLAY_AGAIN: "as they were, again",
+    GatePurpose.PROOF: "without it",
+    GatePurpose.CONTROL: "in a fresh checkout",
+}
+
+
+def gate_chain(runs: Sequence[events.GateStarted | events.GateEnded]) -> str:
+    """Describe gates that ran for one claim: `claimed → tests green → as they were → without it: red · 3.2s`."""
+    parts = ["claimed"] if any(run.purpose in JUDGING for run in runs) else []
+    before = ""
+    for run in runs:
+        step = _STEPS[run.purpose]
+        name = one_line(run.gate, 60) if run.gate != before or not step else ""
+        before, label = run.gate, f"{name} {step}".strip()
+        if isinstance(run, events.GateStarted):
+            parts.append(f"{label}: running")
+        elif run.purpose in _AS_CLAIMED and run.green:
+            parts.append(label)
+        else:
+            parts.append(f"{label}{':' if step else ''} {'green' if run.green else 'red'}")
+    took_s = sum(run.duration_s for run in runs if isinstance(run, events.GateEnded))
+    return one_line(" → ".join(parts) + (f" · {duration(took_s)}" if took_s else ""), 400)
+
+
+_AS_CLAIMED = (GatePurpose.REPLAY, GatePurpose.REPLAY_AGAIN)
+"""Runs that say nothing new if they are green."""
 
 
 def proof(event: events.Complete) -> str:
@@ -251,6 +292,11 @@ def working(event: events.Working) -> str:
 def waiting(event: events.Waiting) -> str:
     """Describe a wait."""
     return one_line(f"waiting {duration(event.seconds)}, until {clock(event.until)}: {event.reason}")
+
+
+def stopping(event: events.StopRequested) -> str:
+    """Describe a request to stop."""
+    return one_line(f"{'forced to stop' if event.forced else 'stopping'} ({event.by})")
 
 
 def warning(event: events.Warned) -> str:

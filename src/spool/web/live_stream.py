@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from spool.app.reporting.journal_pages import JournalPage, page_after, page_at_end
+from spool.app.loops.following import JournalPage, journal_page
 from spool.domain.loop.summary import LoopSummary
 from spool.views.say import json_text
 from spool.web.links import Links
@@ -50,12 +50,12 @@ class Follower:
 
     def read(self) -> tuple[str, bool]:
         """Return the next server-sent event, or an empty text, and whether more is waiting."""
-        page = page_after(self._loop, self._offset or 0) if self._journal is not None else page_at_end(self._loop)
+        page = journal_page(self._loop, at=None if self._journal is None else self._offset or 0)
         if page is None:
             return "", False
         lost = page.journal != self._journal or self._offset is None or not self._near(page)
         if lost:
-            page = page_at_end(self._loop) or page
+            page = journal_page(self._loop) or page
             self._transcript, self._journal = PageTranscript(self._links, self._loop), page.journal
         self._offset = page.stop
         shown = self._transcript.take(page.rows)

@@ -6,7 +6,7 @@ from html import escape
 
 import msgspec
 
-from spool.app.reporting.journal_pages import JournalPage
+from spool.app.loops.following import JournalPage
 from spool.app.reporting.live_histories import LiveAccount
 from spool.domain.account.story_history import WHOLE
 from spool.domain.account.timeline import Activity, Stretch

@@ -15,9 +15,9 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spool.app.loops.control import ask_to_stop
+from spool.app.loops.following import journal_page
 from spool.app.loops.loop_list import history, known
 from spool.app.loops.notes import add_note_to
-from spool.app.reporting.journal_pages import page_after, page_at_end, page_before
 from spool.app.reporting.live_histories import Accounts, LiveAccount
 from spool.app.reporting.loop_reports import story_diff
 from spool.app.starting.crash import write_crash
@@ -95,7 +95,7 @@ class Site:
         """Show one loop."""
         loop = await self._find(request)
         live, panels = await self._account(loop), await self._loop_panels(loop)
-        stream = await asyncio.to_thread(page_at_end, loop)
+        stream = await asyncio.to_thread(journal_page, loop)
         controls = control_forms(loop, self._links) if self._control else ""
         body = await _drawn(loop_page, live, panels, stream, self._links, controls)
         return HTMLResponse(frame.document(panels["title"], body, up=self._above(), live=True))
@@ -134,11 +134,7 @@ class Site:
         """Show a page of the agent's stream: its end, the events before a place, or those from a place on."""
         loop = await self._find(request)
         before, at = (number(request.query_params.get(name, "")) for name in ("before", "at"))
-        page = await asyncio.to_thread(
-            lambda: (
-                page_after(loop, at) if at is not None else page_before(loop, before) if before else page_at_end(loop)
-            )
-        )
+        page = await asyncio.to_thread(journal_page, loop, before=before or None, at=at)
         if page is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "Its journal is gone.")
         blocks = await _drawn(PageTranscript(self._links, loop).take, page.rows)
@@ -154,7 +150,7 @@ class Site:
     async def output(self, request: Request) -> Response:
         """Show one message or tool output, uncut, as plain text."""
         loop, at = await self._find(request), number(request.query_params.get("at", ""))
-        page = await asyncio.to_thread(page_after, loop, at) if at is not None else None
+        page = await asyncio.to_thread(journal_page, loop, at=at) if at is not None else None
         found = whole_text(page.rows[0].event) if page and page.rows and page.rows[0].start == at else ""
         if not found:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No such output.")

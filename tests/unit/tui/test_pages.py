@@ -10,9 +10,10 @@ from spool.app.loops.client import JournalEntry
 from spool.domain.agent.stream import Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.loop.events import StoryEvent
 from spool.domain.text.plain_text import clean
-from spool.tui.blocks import NO_FOLD, Form, markdown, pieces
+from spool.tui.blocks import NO_FOLD, Form, markdown
 from spool.tui.pages import CHARACTERS, EVENTS, BlockPages, StoryIndex, StoryIndexes, StoryPages
 from spool.tui.story_transcript import transcribe
+from spool.views.live.speech import pieces
 
 
 class MemoryFeed:

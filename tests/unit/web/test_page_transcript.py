@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spool.app.reporting.journal_pages import JournalEntry
+from spool.app.loops.following import JournalEntry
 from spool.domain.agent.stream import Done, Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.judging.gates.gate import GatePurpose
 from spool.domain.loop.events import Event, GateEnded, GateStarted, IterationEnded, StoryEvent
@@ -67,8 +67,8 @@ def test_a_gate_is_one_block_from_its_start_to_its_end() -> None:
     first = made.take(placed(GateStarted(gate="tests", purpose=GatePurpose.CLAIM)))
     second = made.take(placed(GateEnded(gate="tests", purpose=GatePurpose.CLAIM, green=False, duration_s=3), start=10))
     assert ids(first) == ids(second)
-    assert "► checking: tests" in first
-    assert "! tests: red, 3.0s" in second
+    assert "► claimed → tests: running" in first
+    assert "! claimed → tests red · 3.0s" in second
 
 
 def test_a_final_answer_that_repeats_the_last_message_is_left_out() -> None:

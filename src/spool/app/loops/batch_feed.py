@@ -3,14 +3,12 @@
 import os
 import threading
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
 
+from spool.app.loops.following import FollowedRun
 from spool.app.observing.observers import report_broken
-from spool.domain.loop.events import Event, RunEnded
-from spool.host.state.journal import JournalReader
-from spool.host.state.loop_store import StateFolder
+from spool.domain.loop.events import Event
 
 _TICK_S = 0.2
 _INTERRUPTED = 130
@@ -32,39 +30,12 @@ class BatchView(Protocol):
         """Handle the end of the events."""
 
 
-class _FollowedRun:
-    """The journal of one run."""
-
-    def __init__(self, change: str, run_id: str, folder: Path) -> None:
-        self.change = change
-        self._run_id = run_id
-        self._folder = StateFolder(folder)
-        self._reader: JournalReader | None = None
-        self.over = False
-
-    def read(self) -> list[Event]:
-        """Return the events since the last call."""
-        if self._reader is None:
-            state = self._folder.of_run(self._run_id)  # a fresh run sets the old journal aside first
-            if state is None:
-                return []
-            with suppress(OSError):
-                self._reader = JournalReader(self._folder.journal, offset=state.journal_offset)
-        if self._reader is None:
-            return []
-        found = [event for event in self._reader.read() if event.run_id == self._run_id]
-        self.over = any(isinstance(event, RunEnded) for event in found)
-        if self.over:
-            self._reader.close()
-        return found
-
-
 class BatchFeed:
     """Follows the journals of a batch while its context lasts."""
 
     def __init__(self, view: BatchView) -> None:
         self._view = view
-        self._followed: list[_FollowedRun] = []
+        self._followed: list[tuple[str, FollowedRun]] = []
         self._notices: deque[tuple[str, Event | str]] = deque()
         self._over = False
         self._thread = threading.Thread(target=self._run, name="batch", daemon=True)
@@ -82,7 +53,7 @@ class BatchFeed:
 
     def follow(self, change: str, run_id: str, folder: Path) -> None:
         """Show a run from its start."""
-        self._followed.append(_FollowedRun(change, run_id, folder))
+        self._followed.append((change, FollowedRun(folder, run_id)))
 
     def say(self, change: str, text: str) -> None:
         """Show what happened to a change outside its loop."""
@@ -109,9 +80,11 @@ class BatchFeed:
             report_broken(self._view, error)
 
     def _show(self) -> None:
-        for one in [one for one in list(self._followed) if not one.over]:
-            for event in one.read():
-                self._view.see(one.change, event)
+        for change, run in list(self._followed):
+            for event in run.read():
+                self._view.see(change, event)
+            if run.over:
+                run.close()
         while self._notices:
             change, notice = self._notices.popleft()
             self._view.say(change, notice) if isinstance(notice, str) else self._view.see(change, notice)

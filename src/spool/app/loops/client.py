@@ -14,6 +14,7 @@ import msgspec
 from spool.app.changes.change_rows import ChangeRow, change_rows
 from spool.app.changes.plan_files import with_noted
 from spool.app.loops.control import ask_to_stop
+from spool.app.loops.feed import Feed
 from spool.app.loops.loop_context import ContextReader, LoopContext
 from spool.app.loops.loop_list import as_it_stands
 from spool.app.loops.notes import add_note
@@ -39,7 +40,7 @@ from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.difference import copy_out
 from spool.host.git.repository import NoRepository, find_repository
 from spool.host.runner.identity import start_time, this_runner
-from spool.host.state.feed import Feed, JournalEntry
+from spool.host.state.journal import JournalEntry
 from spool.host.state.loop_store import StateFolder
 from spool.sources.project import Project
 from spool.sources.story_source import ChangeStories, read_stories

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from spool.domain.agent.stream import Message, ToolResult
-from spool.domain.loop.events import AgentEvent, Event, RunEnded, StoryEvent
+from spool.domain.loop.events import Event, RunEnded, said_in
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.text.plain_text import one_line
 from spool.host.state.journal import JournalReader
@@ -149,7 +149,7 @@ class Observation:
 
 
 def _is_text(event: Event) -> bool:
-    return isinstance(event, AgentEvent | StoryEvent) and isinstance(event.event, Message | ToolResult)
+    return isinstance(said_in(event), Message | ToolResult)
 
 
 @contextmanager

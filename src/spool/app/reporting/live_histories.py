@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from spool.app.reporting.journal_pages import page_after
+from spool.app.loops.following import journal_page
 from spool.app.reporting.loop_reports import Reported, new_progress, settle_account, stories_of
 from spool.domain.account.progress import LoopProgress
 from spool.domain.agent.stream import Usage
@@ -84,7 +84,7 @@ class Accounts:
 def _catch_up(followed: _FoldedJournal, loop: LoopSummary) -> bool:
     """Fold what was added to the journal, or all of a new one; return whether there is a journal."""
     while True:
-        page = page_after(loop, followed.offset)
+        page = journal_page(loop, at=followed.offset)
         if page is None:
             return False
         if page.journal != followed.journal or page.size < followed.offset:

@@ -274,3 +274,8 @@ Event = (
     | RunEnded
     | NotStarted
 )
+
+
+def said_in(event: Event) -> StreamEvent | None:
+    """Return the agent's stream event in an event of a loop or of a story; None for the loop's own."""
+    return event.event if isinstance(event, StoryEvent | AgentEvent) else None

@@ -9,7 +9,7 @@ import msgspec
 
 from spool.app.loops.batch_feed import BatchView
 from spool.app.starting.batch import BatchEnd
-from spool.domain.agent.stream import Usage, UsageSoFar
+from spool.domain.account.progress import LoopProgress
 from spool.domain.loop import events
 from spool.domain.loop.start_order import Stand
 from spool.domain.loop.verdict import ExitCode
@@ -126,10 +126,11 @@ class _Row:
     def __init__(self) -> None:
         self._doing = str(Stand.WAITING)
         self._since = time.monotonic()
-        self._used = self._running = Usage()
+        self._progress = LoopProgress("")
         self._story = ""
 
     def see(self, event: events.Event) -> None:
+        self._progress.fold(event)
         match event:
             case events.RunStarted():
                 self._now("starting")
@@ -137,10 +138,6 @@ class _Row:
                 self._story = f" of story {event.current}/{event.total}"
             case events.IterationStarted():
                 self._now(f"iteration {event.iteration}{self._story}")
-            case events.AgentEvent(event=UsageSoFar(usage=used)) | events.StoryEvent(event=UsageSoFar(usage=used)):
-                self._running = used
-            case events.IterationEnded(record=record):
-                self._used, self._running = self._used + record.usage, Usage()
             case events.Working():
                 self._working(event)
             case events.GateStarted():
@@ -157,7 +154,7 @@ class _Row:
                 pass
 
     def cells(self) -> tuple[str, str, str]:
-        used = " ".join(words.spent(self._used + self._running))
+        used = " ".join(words.spent(self._progress.usage))
         return one_line(self._doing, 80), words.duration(time.monotonic() - self._since), used
 
     def _working(self, event: events.Working) -> None:

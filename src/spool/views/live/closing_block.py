@@ -1,6 +1,7 @@
 """The closing block of a run: totals, commits, discarded attempts, how it ended."""
 
 from spool.domain.account.progress import LoopProgress
+from spool.domain.agent.stream import Usage
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop import events
 from spool.domain.loop.verdict import Status
@@ -21,6 +22,11 @@ class ClosingBlock:
     def see(self, event: events.Event) -> None:
         """Process an event."""
         self._progress.fold(event)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far, of the running iteration too."""
+        return self._progress.usage
 
     def lines(self, event: events.RunEnded) -> list[NarrationLine]:
         """Return the lines of the block; the last one says how the run ended."""

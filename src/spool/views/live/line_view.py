@@ -2,18 +2,19 @@
 
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, assert_never
 
 from spool.app.loops.log_files import error_lines, open_log
-from spool.domain.agent.stream import AgentRetry, Denied, Failure, Message, StreamEvent, ToolResult, ToolUse
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean, one_line
 from spool.views import words
 from spool.views.live.closing_block import ClosingBlock
-from spool.views.live.narration import narrate
+from spool.views.live.narration import NarrationLine
 from spool.views.live.speech import Speech
 from spool.views.say import json_text
+from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, TranscriptBlock, Utterance
 
 
 class JsonView:
@@ -46,27 +47,24 @@ class PlainView:
         self._verbose = verbose
         self._mid_line = False
         self._speech = Speech()
+        self._transcript = Transcript(verbose=verbose, longest=0)
         self._closing = ClosingBlock()
 
     def see(self, event: events.Event) -> None:
-        """Print an event as a line, if it has one."""
+        """Print an event as lines, if it has any."""
         self._closing.see(event)
+        blocks = self._transcript.take(0, event)
         match event:
-            case events.AgentEvent(event=said) | events.StoryEvent(event=said) if self._stream:
-                self._agent(said)
-            case events.StopRequested():
-                self._line(f"--- {'forced to stop' if event.forced else 'stopping'} ({event.by})")
-            case events.IterationStarted() if not self._stream:
-                pass
             case events.RunEnded():
                 self._line("")
-                for told in self._closing.lines(event):
-                    self._line(told.mark + told.text)
+                self._tell(self._closing.lines(event))
+            case events.IterationStarted() if not self._stream:
+                pass
             case _:
                 if isinstance(event, events.IterationStarted):
                     self._line("")
-                for told in narrate(event, verbose=self._verbose):
-                    self._line(told.mark + told.text)
+                for block in blocks:
+                    self._show(block)
         self._out.flush()
 
     def tick(self) -> None:
@@ -77,21 +75,35 @@ class PlainView:
         self._fresh_line()
         self._out.flush()
 
-    def _agent(self, said: StreamEvent) -> None:
-        match said:
-            case Message() if said.text:
-                self._say(self._speech.take(clean(said.text)))
-                if not said.partial:
-                    self._fresh_line()
-            case ToolUse():
-                self._line(f"  > {words.tool(said)}")
-            case ToolResult() if self._verbose and said.output:
-                for text in words.tool_output(said).split("\n"):
-                    self._line(text)
-            case AgentRetry() | Denied() | Failure():
-                self._line(f"  ! {words.trouble(said)}")
+    def _show(self, block: TranscriptBlock) -> None:
+        match block:
+            case Utterance():
+                if self._stream and not block.final:
+                    self._say(self._speech.take(clean(block.more)))
+                    if not block.open:
+                        self._fresh_line()
+            case ToolCall():
+                if self._stream:
+                    self._show_call(block)
+            case GateChain():
+                if block.open and isinstance(started := block.runs[-1], events.GateStarted):
+                    self._line(f"--- {words.checking(started)}")
+            case LoopNote():
+                self._tell(block.lines)
             case _:
-                pass
+                assert_never(block)
+
+    def _show_call(self, call: ToolCall) -> None:
+        """Print a call when it begins, and its output when it is there."""
+        if call.result is None and call.use is not None and not call.ended:
+            self._line(f"  > {words.tool(call.use)}")
+        elif call.result is not None and self._verbose and call.result.output:
+            for text in words.tool_output(call.result).split("\n"):
+                self._line(text)
+
+    def _tell(self, lines: Iterable[NarrationLine]) -> None:
+        for told in lines:
+            self._line(told.mark + told.text)
 
     def _line(self, text: str) -> None:
         self._fresh_line()

@@ -1,4 +1,4 @@
-"""Narrates the events of a run. The plain view and the live view print the same lines, each in its own way."""
+"""Narrates the events of a run; all faces show the same lines, each in its own way."""
 
 from typing import NamedTuple
 
@@ -54,6 +54,10 @@ def narrate(event: events.Event, *, verbose: bool) -> list[NarrationLine]:
             return [NarrationLine("--- ", words.proof(event), PROOFS[proof], heading=True)]
         case events.Waiting():
             return [NarrationLine("--- ", words.waiting(event), Role.WARN, heading=True)]
+        case events.StopRequested():
+            return [NarrationLine("--- ", words.stopping(event), Role.WARN)]
+        case events.CheckpointSaved() if verbose:
+            return [NarrationLine("--- ", "saved the working tree; a failed attempt reverts to it", Role.DIM)]
         case events.Warned():
             return [NarrationLine("--- ", f"warning: {words.warning(event)}", Role.WARN)]
         case events.NotStarted():

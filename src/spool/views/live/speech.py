@@ -1,6 +1,7 @@
-"""Shows an agent's messages, with a flag for the tags of a promise that ends a line; other views do the same."""
+"""Prepares an agent's messages for all faces: promises that end a line get a flag, and cut fences continue."""
 
 import re
+from collections.abc import Iterator
 
 from spool.views.look import PROMISE
 
@@ -28,6 +29,36 @@ _BEGUN = re.compile(_START + _begun("<promise>", r"[^<>\n]{0,400}" + _CLOSED) + 
 def flagged(text: str) -> str:
     """Return a text with a flag instead of the tags of each promise that ends a line."""
     return _PROMISED.sub(lambda found: f"{PROMISE} {found[1].strip()}", text) if "<" in text else text
+
+
+def in_fence(text: str, stop: int) -> bool:
+    """Whether a place of a text is inside a fence."""
+    return bool((text.count("\n```", 0, stop) + text.startswith("```", 0, stop)) % 2)
+
+
+def piece_end(text: str, start: int, limit: int) -> int:
+    """Return the end of the piece that starts at `start`: after a newline if possible, never past the limit."""
+    stop = start + limit
+    if stop >= len(text):
+        return len(text)
+    newline = text.rfind("\n", start + limit // 2, stop)
+    return stop if newline < 0 else newline + 1
+
+
+def pieces(text: str, limit: int) -> Iterator[str]:
+    """Yield a text in pieces of at most `limit` characters."""
+    start = 0
+    while start < len(text):
+        stop = piece_end(text, start, limit)
+        yield text[start:stop]
+        start = stop
+
+
+def fenced_pieces(text: str, limit: int, *, fenced: bool = False) -> Iterator[str]:
+    """Yield a text in pieces; one that begins inside a fence opens it again."""
+    for piece in pieces(text, limit):
+        yield f"```\n{piece}" if fenced else piece
+        fenced ^= in_fence(piece, len(piece))
 
 
 class Speech:

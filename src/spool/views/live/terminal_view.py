@@ -1,32 +1,22 @@
 """The terminal view: coloured output above a footer with the current activity."""
 
 import time
+from typing import assert_never
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from spool.domain.agent.stream import (
-    AgentRetry,
-    Denied,
-    Done,
-    Failure,
-    Message,
-    StreamEvent,
-    ToolResult,
-    ToolUse,
-    Usage,
-    UsageSoFar,
-)
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean
 from spool.views import words
 from spool.views.live.closing_block import ClosingBlock
 from spool.views.live.estimates import Estimate
-from spool.views.live.narration import narrate
+from spool.views.live.narration import NarrationLine
 from spool.views.live.speech import Speech
-from spool.views.look import Role
+from spool.views.look import RUNNING, Role
+from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, TranscriptBlock, Utterance
 
 _OPEN_LINE_LIMIT = 4_000
 
@@ -44,17 +34,18 @@ class LiveView:
         self._live = Live(self._spinner, console=self._console, refresh_per_second=8, transient=True)
         self._open_line = ""
         self._speech = Speech()
+        self._transcript = Transcript(verbose=verbose, longest=0)
         self._doing = "starting"
         self._since = time.monotonic()
         self._estimate = Estimate()
         self._closing = ClosingBlock()
-        self._usage = self._running = Usage()
 
     def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
         if not self._live.is_started:
             self._live.start()
         self._closing.see(event)
+        blocks = self._transcript.take(0, event)
         match event:
             case events.RunStarted():
                 self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
@@ -63,10 +54,6 @@ class LiveView:
                 self._entitle(f"iteration {event.iteration}")
                 self._flush()
                 self._console.print()
-            case events.AgentEvent(event=said) | events.StoryEvent(event=said):
-                self._agent(said)
-            case events.IterationEnded(record=record):
-                self._usage, self._running = self._usage + record.usage, Usage()
             case events.GateStarted():
                 self._now(words.checking(event), event.expected_s)
             case events.Working():
@@ -79,18 +66,18 @@ class LiveView:
                 self._entitle(str(event.status))
                 self._flush()
                 self._console.print()
+                blocks = [LoopNote(0, event.at, self._closing.lines(event))]
             case _:
                 pass
-        over = self._closing.lines(event) if isinstance(event, events.RunEnded) else None
-        for told in over or narrate(event, verbose=self._verbose):
-            self._say(f"── {told.text}" if told.heading else told.text, told.style)
+        for block in blocks:
+            self._show(block)
         self.tick()
 
     def tick(self) -> None:
         """Update the footer."""
         elapsed_s = time.monotonic() - self._since
         bar = self._estimate.words(elapsed_s)
-        parts = [clean(self._doing), words.duration(elapsed_s), *words.spent(self._usage + self._running)]
+        parts = [clean(self._doing), words.duration(elapsed_s), *words.spent(self._closing.usage)]
         footer = " · ".join([bar, *parts] if bar else parts)
         self._spinner.update(text=Text(footer, style=Role.DIM.style, no_wrap=True, overflow="ellipsis"))
 
@@ -99,29 +86,42 @@ class LiveView:
         self._flush()
         self._live.stop()
 
-    def _agent(self, said: StreamEvent) -> None:
-        match said:
-            case Message():
-                self._speak(said)
-            case ToolUse():
-                self._say(f"  ► {words.tool(said)}", Role.RUNNING.colour or "")
-            case ToolResult() if said.output and (self._verbose or said.is_error):
-                for text in words.tool_output(said).split("\n"):
-                    self._say(text, (Role.BAD if said.is_error else Role.DIM).style.removeprefix("bold "))
-            case AgentRetry() | Denied() | Failure():
-                self._say(f"  ! {words.trouble(said)}", Role.WARN.style)
-            case UsageSoFar() | Done():
-                self._running = said.usage
+    def _show(self, block: TranscriptBlock) -> None:
+        match block:
+            case Utterance():
+                if not block.final:
+                    self._speak(block)
+            case ToolCall():
+                self._show_call(block)
+            case GateChain():
+                if not block.open:  # until then the footer shows the gate that runs
+                    self._tell(block.line)
+            case LoopNote():
+                for told in block.lines:
+                    self._tell(told)
             case _:
-                pass
+                assert_never(block)
 
-    def _speak(self, said: Message) -> None:
+    def _show_call(self, call: ToolCall) -> None:
+        """Print a call when it begins, and an error when it is there; every output if that is wanted."""
+        result = call.result
+        if result is None and call.use is not None and not call.ended:
+            self._say(f"  {RUNNING} {words.tool(call.use)}", Role.RUNNING.colour or "")
+        elif result is not None and result.output and (self._verbose or result.is_error):
+            for text in words.tool_output(result).split("\n"):
+                self._say(text, (Role.BAD if result.is_error else Role.DIM).style.removeprefix("bold "))
+
+    def _tell(self, told: NarrationLine) -> None:
+        mark = "── " if told.heading else told.mark if told.mark.isspace() else ""
+        self._say(f"{mark}{told.text}", told.style)
+
+    def _speak(self, said: Utterance) -> None:
         """Print complete lines; hold back an unfinished one, which the footer would break."""
-        text = self._open_line + self._speech.take(clean(said.text))
+        text = self._open_line + self._speech.take(clean(said.more))
         whole, newline, self._open_line = text.rpartition("\n")
         if newline:
             self._console.print(Text(whole, style=Role.DIM.style if said.subagent else ""))
-        if not said.partial:
+        if not said.open:
             self._flush()
         elif len(self._open_line) > _OPEN_LINE_LIMIT:
             self._print_open_line()

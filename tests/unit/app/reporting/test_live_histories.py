@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from spool.app.reporting.journal_pages import LONGEST, PAGE, page_after, page_at_end, page_before
+from spool.app.loops.following import journal_page
 from spool.app.reporting.live_histories import Accounts
 from spool.app.reporting.loop_reports import account_loop
 from spool.domain.agent.stream import Message
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.loop.verdict import Status
+from spool.host.state.journal import LONGEST, PAGE
 from tests.support.scene import Scene, half_way, make_scene, said
 
 
@@ -57,15 +58,15 @@ def test_a_new_journal_starts_a_new_account(scene: Scene) -> None:
 
 def test_pages_meet_without_gap_or_overlap(scene: Scene) -> None:
     scene.write(*half_way(), *said("2", 3, *(Message(text=f"{number} " + "x" * 500) for number in range(1_000))))
-    page, found = page_at_end(scene.loop), list[int]()
+    page, found = journal_page(scene.loop), list[int]()
     assert page is not None
     assert page.stop == page.size
     while page is not None and page.rows:
         assert page.stop - page.start <= PAGE
         found = [row.start for row in page.rows] + found
-        page = page_before(scene.loop, page.start) if page.start else None
+        page = journal_page(scene.loop, before=page.start) if page.start else None
     forward, offset = list[int](), 0
-    while (page := page_after(scene.loop, offset)) is not None and page.rows:
+    while (page := journal_page(scene.loop, at=offset)) is not None and page.rows:
         forward += [row.start for row in page.rows]
         offset = page.stop
     assert found == forward
@@ -78,18 +79,18 @@ def test_an_event_longer_than_a_page_is_read_and_one_beyond_all_bounds_is_passed
         file.write(b"x" * (LONGEST + 10) + b"\n")
     scene.write(*said("2", 3, Message(text="after it")))
     offset, seen = 0, 0
-    while (page := page_after(scene.loop, offset)) is not None and page.stop > offset:
+    while (page := journal_page(scene.loop, at=offset)) is not None and page.stop > offset:
         offset, seen = page.stop, seen + len(page.rows)
     assert seen == 3
 
 
 def test_a_place_that_is_none_has_no_events(scene: Scene) -> None:
-    assert page_at_end(scene.loop) is None
+    assert journal_page(scene.loop) is None
     scene.write(*half_way())
     for place in (-1, 1 << 40):
-        page = page_after(scene.loop, place)
+        page = journal_page(scene.loop, at=place)
         assert page is not None
         assert page.rows == ()
-    middle = page_after(scene.loop, 7)
+    middle = journal_page(scene.loop, at=7)
     assert middle is not None
     assert len(middle.rows) == len(half_way()) - 1

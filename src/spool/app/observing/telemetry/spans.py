@@ -43,13 +43,14 @@ class Spans:
     def see(self, event: events.Event) -> None:
         """Start or end the spans of one event."""
         at = self._heard = _nanoseconds(event.at) or self._heard
+        if (said := events.said_in(event)) is not None:
+            self._hear(said, at)
+            return
         match event:
             case events.RunStarted():
                 self._begin(event, at)
             case events.IterationStarted():
                 self._start_agent(event, at)
-            case events.AgentEvent(event=said) | events.StoryEvent(event=said):
-                self._hear(said, at)
             case events.IterationEnded():
                 self._end_agent(event.record)
             case events.GateStarted():

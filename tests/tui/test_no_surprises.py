@@ -12,8 +12,8 @@ from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.screens.loop_screen import LoopScreen
 from spool.tui.screens.preview import PreviewScreen
+from spool.tui.screens.questions import QuestionScreen
 from spool.tui.screens.result import ResultScreen
-from spool.tui.screens.resume import ResumeScreen
 from spool.tui.screens.selection import SelectionScreen
 from spool.tui.widgets.paged import PagedView
 from spool.tui.widgets.picker import Picker
@@ -88,9 +88,9 @@ async def test_an_edited_tree_is_asked_about_before_the_loop_starts(scene: Scene
         await app.push_screen(PreviewScreen(client, CHANGE))
         for key, asked in (("escape", 0), ("k", 1)):
             await pilot.press("R")
-            await until(pilot, lambda: isinstance(app.screen, ResumeScreen) and "mine.txt" in text_of(app))
+            await until(pilot, lambda: isinstance(app.screen, QuestionScreen) and "mine.txt" in text_of(app))
             await pilot.press(key)
-            await until(pilot, lambda: not isinstance(app.screen, ResumeScreen))
+            await until(pilot, lambda: not isinstance(app.screen, QuestionScreen))
             await until(pilot, lambda asked=asked: len(client.asked) == asked)  # type: ignore[misc]
 
 

@@ -34,11 +34,10 @@ from spool.sources.project import Project
 from spool.tui.app import SpoolApp
 from spool.tui.screens.help import HelpScreen
 from spool.tui.screens.loop_screen import LoopScreen
-from spool.tui.screens.note import NoteScreen
 from spool.tui.screens.preview import PreviewScreen
+from spool.tui.screens.questions import NoteScreen, QuestionScreen
 from spool.tui.screens.result import ResultScreen
 from spool.tui.screens.selection import SelectionScreen
-from spool.tui.screens.stop import StopScreen
 from spool.tui.widgets.change_list import ChangeList
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.paged import PagedView
@@ -455,10 +454,10 @@ async def test_stopping_a_loop_of_another_terminal_asks_and_then_kills_only_if_a
         await app.switch_screen(loop)
         await until(pilot, lambda: "x stop" in text_of(app))
         for refusal in ("escape", "n", "q", "ctrl+c"):
-            await press(pilot, "x", then=lambda: isinstance(app.screen, StopScreen) and "Stop " in text_of(app))
+            await press(pilot, "x", then=lambda: isinstance(app.screen, QuestionScreen) and "Stop " in text_of(app))
             await press(pilot, refusal, then=lambda: app.screen is loop)
         assert client.asked == []
-        await press(pilot, "x", then=lambda: isinstance(app.screen, StopScreen))
+        await press(pilot, "x", then=lambda: isinstance(app.screen, QuestionScreen))
         await press(pilot, "y", then=lambda: "Stopping" in text_of(app))
         await press(pilot, "x", then=lambda: "y: kill it and its agent" in text_of(app))
         hit(app, "y")

@@ -11,6 +11,7 @@ from spool.app.reporting.live_histories import LiveAccount
 from spool.domain.account.story_history import WHOLE
 from spool.domain.account.timeline import Activity, Stretch
 from spool.domain.change.story import Story
+from spool.domain.loop.summary import LoopSummary
 from spool.views import words
 from spool.views.live.estimates import Estimate
 from spool.views.look import DONE, FAILED, OPEN, RUNNING, UNSURE, Role, Sign, status_sign
@@ -68,6 +69,22 @@ def loop_page(
 
 
 _NAMES = ("now", "stories", "figures", "time", "iterations", "next")
+
+
+def control_forms(loop: LoopSummary, links: Links) -> str:
+    """Return the forms for a loop; only a running one can be stopped."""
+    stop = (
+        f'<form method="post" action="{links.act(loop, "stop")}"><p>'
+        '<button type="submit" class="bad">Stop this loop</button> '
+        "<small>The agent is ended; nothing is lost, and the same command continues.</small></p></form>"
+    )
+    note = (
+        f'<form method="post" action="{links.act(loop, "note")}">'
+        '<p><label for="note">Note for all later prompts</label></p>'
+        '<textarea id="note" name="note" rows="3" required></textarea>'
+        '<p><button type="submit">Add the note</button></p></form>'
+    )
+    return f"<details><summary>Control</summary>{stop if loop.running else ''}{note}</details>"
 
 
 def _stream(blocks: str, earlier: str, log: str) -> str:

@@ -3,8 +3,11 @@
 Agent output is data: it is cleaned and escaped here, once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from spool.app.loops.following import JournalEntry
 from spool.domain.agent.stream import Done, Message, ToolResult
@@ -18,7 +21,6 @@ from spool.views.look import FAILED, RUNNING, Role
 from spool.views.report.parts import raw, role_name, text
 from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, TranscriptBlock, Utterance
 from spool.web.links import Links
-from spool.web.markdown import rendered
 
 _PIECE = 8_192
 """Characters of a message that are rendered as one block."""
@@ -59,7 +61,7 @@ class PageTranscript:
 def _rendered(block: TranscriptBlock, whole: str) -> str:
     match block:
         case Utterance():
-            parts = map(rendered, fenced_pieces(flagged(block.text), _PIECE))
+            parts = map(markdown_html, fenced_pieces(flagged(block.text), _PIECE))
             more = f"<p><small>{block.left_out:,} more characters: {whole}</small></p>" if block.left_out else ""
             return f'<div class="said">{"".join(parts)}{more}</div>'
         case ToolCall():
@@ -101,3 +103,30 @@ def whole_text(event: Event) -> str:
             return clean(found)
         case _:
             return ""
+
+
+def _bare(tag: str, kind: str = "") -> object:
+    """Return a rule that renders a tag without the attributes that the text gave it."""
+    opened = f'<{tag} class="{kind}">' if kind else f"<{tag}>"
+
+    def render(_: object, tokens: Sequence[Token], place: int, __: object, ___: object) -> str:
+        return opened if tokens[place].nesting == 1 else f"</{tag}>\n"
+
+    return render
+
+
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink", "reference"])
+for _name, _rule in {
+    "heading_open": _bare("p", "strong"),  # the page's own headings keep their order
+    "heading_close": _bare("p"),
+    "th_open": _bare("td", "strong"),  # an empty one would be a heading of nothing
+    "th_close": _bare("td"),
+    "td_open": _bare("td"),  # alignment would be an inline style
+}.items():
+    _PARSER.add_render_rule(_name, _rule)  # type: ignore[arg-type]
+
+
+def markdown_html(source: str) -> str:
+    """Return Markdown as HTML that can neither run nor load anything."""
+    text = clean(source).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return str(_PARSER.render(text))

@@ -29,12 +29,11 @@ from spool.views.report.parts import text
 from spool.views.report.style import STYLE
 from spool.web import frame
 from spool.web.access import Access
-from spool.web.controls import control_forms
 from spool.web.guard import RequestGuard, TooMuch, read_form
 from spool.web.links import STATIC, Links
 from spool.web.live_stream import Follower, follow_list, follow_loop, number
 from spool.web.loop_list import list_page, list_panels
-from spool.web.loop_page import loop_page, loop_panels
+from spool.web.loop_page import control_forms, loop_page, loop_panels
 from spool.web.page_transcript import PageTranscript, whole_text
 from spool.web.shared import Shared
 from spool.web.story_page import story_page, story_title

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from spool.domain.account.progress import LoopProgress
 from spool.domain.account.story_history import StoryMark, StoryStanding
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop.events import Complete, RunEnded, StoryDone
 from spool.domain.loop.plan_memory import PromptMemory
 from spool.domain.loop.summary import LoopKind, LoopSummary, Runner
 from spool.domain.loop.verdict import Status
-from spool.views.live.closing_block import ClosingBlock
-from spool.views.live.narration import narrate
+from spool.views.live.narration import closing_lines, narrate
 from spool.views.look import MARKS, PROOFS, STANDINGS, STATUSES, Role, loop_sign
 from spool.views.report.style import PAGE
 
@@ -49,9 +49,9 @@ def test_a_loop_that_ended_on_the_agents_word_has_its_sign_and_colour_on_every_f
     assert loop_sign(ended(proof)) == STANDINGS[StoryStanding.WORD]
     told = narrate(StoryDone(story_id="1", title="Form", proof=proof), verbose=False)
     assert [(one.text, one.role) for one in told] == [("story 1 is complete on the agent's word: Form", Role.WARN)]
-    closing = ClosingBlock()
-    closing.see(Complete(iterations=1, proof=proof))
-    assert closing.lines(RunEnded(status=Status.DONE, reason="all", exit_code=0))[-1].role is Role.WARN
+    progress = LoopProgress("")
+    progress.fold(Complete(iterations=1, proof=proof))
+    assert closing_lines(progress, RunEnded(status=Status.DONE, reason="all", exit_code=0))[-1].role is Role.WARN
 
 
 def test_a_loop_that_was_checked_looks_done() -> None:

@@ -11,8 +11,7 @@ from spool.domain.judging.gates.gate import GatePurpose
 from spool.domain.loop.events import Event, GateEnded, GateStarted, IterationEnded, StoryEvent
 from spool.domain.loop.outcome import OutcomeKind
 from spool.web.links import Links
-from spool.web.markdown import rendered
-from spool.web.page_transcript import PageTranscript
+from spool.web.page_transcript import PageTranscript, markdown_html
 from tests.support.scene import begun, loop_in, record
 
 
@@ -104,7 +103,7 @@ def test_long_texts_are_cut_and_lead_to_the_whole() -> None:
     ],
 )
 def test_markdown_can_neither_run_nor_load(source: str) -> None:
-    shown = rendered(source)
+    shown = markdown_html(source)
     tags = re.findall(r"<(/?\w+)([^>]*)>", shown)
     known = {"p", "pre", "code", "table", "thead", "tbody", "tr", "td", "em", "strong"}
     assert {name.strip("/") for name, _ in tags} <= known

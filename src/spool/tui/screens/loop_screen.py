@@ -21,23 +21,21 @@ from spool.domain.text.plain_text import clean, one_line
 from spool.errors import SpoolError
 from spool.tui.bridge import Bridge
 from spool.tui.screens.base import KeyedScreen, SpoolScreen, freeze_live_objects
-from spool.tui.screens.note import NoteScreen
+from spool.tui.screens.questions import NoteScreen, ask_to_stop
 from spool.tui.screens.result import ResultScreen
-from spool.tui.screens.stop import StopScreen
 from spool.tui.stop_keys import HINT_AFTER_S, PressEffect, StopKey
 from spool.tui.turns import one_at_a_time
 from spool.tui.watched_loop import WatchedLoop
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import PlainLine
-from spool.tui.widgets.loop_row import LoopRow
 from spool.tui.widgets.loop_title import LoopTitle
 from spool.tui.widgets.meter import Meter
+from spool.tui.widgets.story_column import Stories
 from spool.tui.widgets.story_tabs import StoryTabs
-from spool.tui.widgets.story_view import Stories
 from spool.tui.widgets.tabbed import Tabbed
-from spool.tui.widgets.tiles import TileRow
+from spool.tui.widgets.tiles import LoopRow, TileRow
 from spool.views import words
-from spool.views.live.estimates import doing
+from spool.views.live.estimates import waiting_for
 
 _PAINT_S = 0.08
 _FLOODED_S = 0.25
@@ -227,7 +225,7 @@ class LoopScreen(SpoolScreen):
         self.query_one(Stories).show(watch, view)
         self.query_one(Meter).show(watch.progress)
         if self._asked_at is None:
-            self._say(doing(watch.progress, datetime.now(UTC)))
+            self._say(waiting_for(watch.progress, datetime.now(UTC)))
         self.query_one(KeyLine).offer([*self._keys(), *self._loop_keys(), *KeyedScreen.BINDINGS])
         tabs = self.query_one(StoryTabs)
         tabs.set_beside(wanted=self.size.width >= _BROAD)
@@ -350,7 +348,7 @@ class LoopScreen(SpoolScreen):
     async def action_ask_to_stop(self) -> None:
         """Ask whether to stop the loop or, while it is stopping, to kill it."""
         pending = self._stop_pending
-        if self._watch.over or not await self.app.push_screen_wait(StopScreen(self._watch.loop, pending=pending)):
+        if self._watch.over or not await self.app.push_screen_wait(ask_to_stop(self._watch.loop, pending=pending)):
             return
         if pending and not self._watch.over:
             self._force()

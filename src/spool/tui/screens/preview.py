@@ -17,7 +17,7 @@ from spool.tui.blocks import Block, Tone, line, markdown, plain
 from spool.tui.pages import BlockPages
 from spool.tui.screens.base import KeyedScreen, SpoolScreen
 from spool.tui.screens.loop_screen import LoopScreen
-from spool.tui.screens.resume import ResumeScreen
+from spool.tui.screens.questions import KEEP, ask_about_edits
 from spool.tui.turns import one_at_a_time
 from spool.tui.widgets.key_line import KeyLine
 from spool.tui.widgets.line import PlainLine
@@ -185,10 +185,10 @@ class PreviewScreen(SpoolScreen):
                 self.notify("The settings are invalid.", severity="error")
                 return
             if (edited := await self.client.edits(self._change, self._settings)) is not None:
-                chosen = await self.app.push_screen_wait(ResumeScreen(edited))
+                chosen = await self.app.push_screen_wait(ask_about_edits(edited))
                 if chosen is None:
                     return
-                answer = chosen
+                answer = "keep" if chosen == KEEP else "revert"
             loop = await self.client.start(self._change, self._settings, on_resume=answer)
         except (SpoolError, OSError) as error:
             self.complain(error)

@@ -9,8 +9,10 @@ from textual import events
 from textual.message import Message
 from textual.widget import Widget
 
+from spool.domain.loop.summary import LoopSummary
+from spool.domain.text.plain_text import one_line
 from spool.tui.theme import selected_style
-from spool.views.look import Sign
+from spool.views.look import Sign, loop_sign
 
 
 class Tile(msgspec.Struct, frozen=True):
@@ -82,6 +84,16 @@ class TileRow(Widget):
             text.append_text(shown[number])
             column += shown[number].cell_len
         return text
+
+
+class LoopRow(TileRow):
+    """Shows the loops of a project, if there are several, and which one is watched."""
+
+    def show_loops(self, loops: Sequence[LoopSummary], watched: str) -> None:
+        """Show these loops; a single one needs no row."""
+        self.display = len(loops) > 1
+        names = [(one, one_line(one.change, 40)) for one in loops]
+        self.show([Tile(one.run_id, name, name, loop_sign(one)) for one, name in names], watched)
 
 
 def painted(tile: Tile, words: str, style: str = "") -> Text:

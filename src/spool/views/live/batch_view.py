@@ -2,8 +2,8 @@
 
 import os
 import sys
-import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -15,7 +15,7 @@ from spool.domain.loop.start_order import Stand
 from spool.domain.loop.verdict import ExitCode
 from spool.domain.text.plain_text import clean, one_line
 from spool.views import words
-from spool.views.live.estimates import Estimate
+from spool.views.live.estimates import activity
 from spool.views.live.narration import narrate
 from spool.views.look import Role
 from spool.views.say import say, say_json
@@ -124,50 +124,28 @@ class _Row:
     """The row of one loop."""
 
     def __init__(self) -> None:
-        self._doing = str(Stand.WAITING)
-        self._since = time.monotonic()
         self._progress = LoopProgress("")
-        self._story = ""
+        self._said = str(Stand.WAITING)
 
     def see(self, event: events.Event) -> None:
         self._progress.fold(event)
         match event:
             case events.RunStarted():
-                self._now("starting")
-            case events.StoryProgress():
-                self._story = f" of story {event.current}/{event.total}"
-            case events.IterationStarted():
-                self._now(f"iteration {event.iteration}{self._story}")
-            case events.Working():
-                self._working(event)
-            case events.GateStarted():
-                self._now(words.checking(event))
-            case events.Waiting():
-                self._now(words.waiting(event))
+                self._said = ""
             case events.StopRequested():
-                self._now("force-stopping" if event.forced else "stopping; press Ctrl-C again to force")
+                self._said = "force-stopping" if event.forced else "stopping; press Ctrl-C again to force"
             case events.RunEnded():
-                self._now(str(event.status))
+                self._said = str(event.status)
             case events.NotStarted():
-                self._now(str(Stand.SKIPPED))
+                self._said = str(Stand.SKIPPED)
             case _:
                 pass
 
     def cells(self) -> tuple[str, str, str]:
+        now = datetime.now(UTC)
         used = " ".join(words.spent(self._progress.usage))
-        return one_line(self._doing, 80), words.duration(time.monotonic() - self._since), used
-
-    def _working(self, event: events.Working) -> None:
-        """Show how far Spool's own work is, with the time left once it takes long."""
-        what = words.working(event)
-        if not self._doing.startswith(what):
-            self._now(what)
-        elapsed_s = time.monotonic() - self._since
-        left = Estimate(reached=event.share, reached_s=elapsed_s).words(elapsed_s)
-        self._doing = f"{what}: {left}" if left else what
-
-    def _now(self, doing: str) -> None:
-        self._doing, self._since = doing, time.monotonic()
+        doing = self._said or activity(self._progress, now)
+        return one_line(doing, 80), words.duration(self._progress.run_s(now)), used
 
 
 def batch_view(changes: Sequence[str], *, as_json: bool, verbose: bool) -> BatchView:

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from spool.domain.account.progress import LoopProgress
+from spool.domain.account.progress import WHOLE, LoopProgress
 from spool.domain.loop.events import Working
 from spool.domain.text.plain_text import one_line
 from spool.views import words
@@ -49,7 +49,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{full}{empty} {share:.0%}, {left}"
 
 
-def doing(progress: LoopProgress, now: datetime) -> str:
+def waiting_for(progress: LoopProgress, now: datetime) -> str:
     """Return what a loop waits for, with a bar and the time left; empty while an agent works."""
     if (wait := progress.waiting) is not None:
         left_s = max(0.0, (wait.until - now).total_seconds())
@@ -65,6 +65,31 @@ def doing(progress: LoopProgress, now: datetime) -> str:
             (estimate, words.checking(gate)) if estimate else (words.checking(gate), words.duration(elapsed_s))
         )
     return ""
+
+
+def activity(progress: LoopProgress, now: datetime) -> str:
+    """Return what a loop does now: what it waits for, or its iteration and how long ago the agent last wrote."""
+    if progress.ended is not None:
+        return str(progress.ended.status)
+    if waits := waiting_for(progress, now):
+        return waits
+    story = progress.stories.get(progress.current or WHOLE)
+    if story is None or not story.attempts:
+        return "starting"
+    if story.attempts[-1].outcome:
+        return "continuing"
+    where = f"story {one_line(progress.current, 20)} · " if progress.current else ""
+    iteration = f"{where}iteration {progress.iteration} · {words.duration(story.attempts[-1].lasts_s(now))}"
+    return f"{iteration} · {last_output(progress, now)}".removesuffix(" · ")
+
+
+def last_output(progress: LoopProgress, now: datetime) -> str:
+    """Return how long ago a loop last wrote: `last output 4s ago`; empty before that and after its end."""
+    heard = progress.timeline.heard_at
+    if heard is None or progress.ended is not None:
+        return ""
+    seconds = max(0.0, (now - heard).total_seconds())
+    return f"last output {f'{seconds:.0f}s' if seconds < 60 else words.duration(seconds)} ago"
 
 
 class WorkLine:

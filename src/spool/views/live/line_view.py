@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TextIO, assert_never
 
 from spool.app.loops.log_files import error_lines, open_log
+from spool.domain.account.progress import LoopProgress
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean, one_line
 from spool.views import words
-from spool.views.live.closing_block import ClosingBlock
-from spool.views.live.narration import NarrationLine
+from spool.views.live.narration import NarrationLine, closing_lines
 from spool.views.live.speech import Speech
 from spool.views.say import json_text
 from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, TranscriptBlock, Utterance
@@ -48,16 +48,16 @@ class PlainView:
         self._mid_line = False
         self._speech = Speech()
         self._transcript = Transcript(verbose=verbose, longest=0)
-        self._closing = ClosingBlock()
+        self._progress = LoopProgress("")
 
     def see(self, event: events.Event) -> None:
         """Print an event as lines, if it has any."""
-        self._closing.see(event)
+        self._progress.fold(event)
         blocks = self._transcript.take(0, event)
         match event:
             case events.RunEnded():
                 self._line("")
-                self._tell(self._closing.lines(event))
+                self._tell(closing_lines(self._progress, event))
             case events.IterationStarted() if not self._stream:
                 pass
             case _:

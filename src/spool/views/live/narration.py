@@ -2,14 +2,17 @@
 
 from typing import NamedTuple
 
+from spool.domain.account.progress import LoopProgress
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop import events
 from spool.domain.loop.outcome import OutcomeKind
 from spool.domain.loop.verdict import Status
+from spool.domain.text.plain_text import counted
 from spool.views import words
 from spool.views.look import PROOFS, Role
 from spool.views.receipt_lines import receipt_lines
 
+_LISTED = 3
 _OUTCOMES = {OutcomeKind.COMPLETED: Role.GOOD, OutcomeKind.NO_PROMISE: Role.PLAIN, OutcomeKind.INTERRUPTED: Role.PLAIN}
 
 
@@ -74,3 +77,26 @@ def narrate(event: events.Event, *, verbose: bool) -> list[NarrationLine]:
             return [*(NarrationLine("--- ", line, Role.PLAIN, heading=True) for line in taken), *undo, over]
         case _:
             return []
+
+
+def closing_lines(progress: LoopProgress, event: events.RunEnded) -> list[NarrationLine]:
+    """Return the lines that close a run: totals, commits, discarded attempts; the last one says how it ended."""
+    *totals, over = narrate(event, verbose=False)
+    if event.status is Status.DONE and progress.complete:  # an end on the agent's word looks like one
+        over = over._replace(role=PROOFS[progress.complete.proof or Proof.WORD])
+    return [*totals, *(NarrationLine("--- ", text, Role.PLAIN) for text in _left_by(progress)), over]
+
+
+def _left_by(progress: LoopProgress) -> list[str]:
+    stories = progress.stories.values()
+    commits = tuple(name for story in stories for name in story.commits)
+    failed = progress.timeline.commits_failed
+    discarded = [one for story in stories for one in story.discarded]
+    lines = [f"{counted(len(commits), 'commit')}: {words.commits(commits).partition(' ')[2]}"] if commits else []
+    lines += [f"{counted(failed, 'commit')} failed"] if failed else []
+    if discarded:
+        older = f", {len(discarded) - _LISTED} of them older than these" if len(discarded) > _LISTED else ""
+        one = "it" if len(discarded) == 1 else "one"
+        lines.append(f"{counted(len(discarded), 'attempt')} discarded{older}; get {one} back with:")
+        lines += [f"  {words.restore(one.name)}" for one in discarded[-_LISTED:]]
+    return lines

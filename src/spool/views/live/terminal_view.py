@@ -1,6 +1,6 @@
 """The terminal view: coloured output above a footer with the current activity."""
 
-import time
+from datetime import UTC, datetime
 from typing import assert_never
 
 from rich.console import Console
@@ -8,12 +8,12 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from spool.domain.account.progress import LoopProgress
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean
 from spool.views import words
-from spool.views.live.closing_block import ClosingBlock
-from spool.views.live.estimates import Estimate
-from spool.views.live.narration import NarrationLine
+from spool.views.live.estimates import activity
+from spool.views.live.narration import NarrationLine, closing_lines
 from spool.views.live.speech import Speech
 from spool.views.look import RUNNING, Role
 from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, TranscriptBlock, Utterance
@@ -35,38 +35,29 @@ class LiveView:
         self._open_line = ""
         self._speech = Speech()
         self._transcript = Transcript(verbose=verbose, longest=0)
-        self._doing = "starting"
-        self._since = time.monotonic()
-        self._estimate = Estimate()
-        self._closing = ClosingBlock()
+        self._progress = LoopProgress("")
+        self._stopping = ""
 
     def see(self, event: events.Event) -> None:
         """Print an event above the footer, which appears with the first one."""
         if not self._live.is_started:
             self._live.start()
-        self._closing.see(event)
+        self._progress.fold(event)
         blocks = self._transcript.take(0, event)
         match event:
             case events.RunStarted():
                 self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
             case events.IterationStarted():
-                self._now(f"iteration {event.iteration}")
                 self._entitle(f"iteration {event.iteration}")
                 self._flush()
                 self._console.print()
-            case events.GateStarted():
-                self._now(words.checking(event), event.expected_s)
-            case events.Working():
-                self._advance(event)
-            case events.Waiting():
-                self._now(words.waiting(event), event.seconds)
             case events.StopRequested():
-                self._now("stopping; press Ctrl-C again to force" if not event.forced else "force-stopping")
+                self._stopping = "force-stopping" if event.forced else "stopping; press Ctrl-C again to force"
             case events.RunEnded():
                 self._entitle(str(event.status))
                 self._flush()
                 self._console.print()
-                blocks = [LoopNote(0, event.at, self._closing.lines(event))]
+                blocks = [LoopNote(0, event.at, closing_lines(self._progress, event))]
             case _:
                 pass
         for block in blocks:
@@ -75,10 +66,8 @@ class LiveView:
 
     def tick(self) -> None:
         """Update the footer."""
-        elapsed_s = time.monotonic() - self._since
-        bar = self._estimate.words(elapsed_s)
-        parts = [clean(self._doing), words.duration(elapsed_s), *words.spent(self._closing.usage)]
-        footer = " · ".join([bar, *parts] if bar else parts)
+        doing = self._stopping or activity(self._progress, datetime.now(UTC))
+        footer = " · ".join([clean(doing), *words.spent(self._progress.usage)])
         self._spinner.update(text=Text(footer, style=Role.DIM.style, no_wrap=True, overflow="ellipsis"))
 
     def close(self) -> None:
@@ -143,17 +132,3 @@ class LiveView:
     def _entitle(self, where: str) -> None:
         if self._title:
             self._console.set_window_title(f"{self._title} · {where}")
-
-    def _now(self, doing: str, expected_s: float = 0.0) -> None:
-        self._doing = doing
-        self._since = time.monotonic()
-        self._estimate = Estimate(expected_s=expected_s)
-
-    def _advance(self, event: events.Working) -> None:
-        """Show how far Spool's own work is; the rate so far is the estimate of the rest."""
-        if event.share == 0:
-            self._now(words.working(event))
-        elif event.share < 1:
-            self._estimate = Estimate(reached=event.share, reached_s=time.monotonic() - self._since)
-        else:
-            self._now("continuing")

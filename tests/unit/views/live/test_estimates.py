@@ -1,9 +1,10 @@
 """The bar of a wait, and the closing block of a run."""
 
+from spool.domain.account.progress import LoopProgress
 from spool.domain.loop.events import RunEnded, Warned
 from spool.domain.loop.verdict import Status
-from spool.views.live.closing_block import ClosingBlock
 from spool.views.live.estimates import Estimate
+from spool.views.live.narration import closing_lines
 from tests.support.scene import finished, half_way
 
 
@@ -25,11 +26,12 @@ def test_the_rate_so_far_is_the_estimate_of_the_rest() -> None:
 
 
 def test_the_closing_block_lists_what_a_run_left() -> None:
-    closing = ClosingBlock()
+    progress = LoopProgress("")
     failed = Warned(message="a hook refused it", about="commit")
     for event in [*half_way(), failed, *finished()]:
-        closing.see(event)
-    lines = [told.text for told in closing.lines(RunEnded(status=Status.DONE, reason="all done", exit_code=0))]
+        progress.fold(event)
+    over = RunEnded(status=Status.DONE, reason="all done", exit_code=0)
+    lines = [told.text for told in closing_lines(progress, over)]
     assert lines == [
         "1 commit: 0123456789",
         "1 commit failed",

@@ -14,7 +14,7 @@ from spool.app.landing.archive import archive_in_clone
 from spool.app.landing.checks import check_result, place_of, spec_for, without_change
 from spool.app.landing.moves import Moves
 from spool.app.landing.preview import LandingPreview
-from spool.app.observing.observers import Observer
+from spool.app.observing.observers import Watcher
 from spool.app.starting.signals import listening
 from spool.domain.account.landing_order import MOST_TRIES, Candidate, Fate, Landing, Move, failing_tests
 from spool.domain.judging.gates.gate import refusal
@@ -52,7 +52,7 @@ class LandRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The agents' events to show."""
 
 
-class LandView(Observer, Protocol):
+class LandView(Watcher, Protocol):
     """Shows a landing while it runs."""
 
     def step(self, change: str, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from spool.app.observing.observers import Observer
+from spool.app.observing.observers import Watcher
 from spool.app.starting.construction import new_spec, open_project, open_worktree
 from spool.app.starting.loop_workspace import NOBODY, sandbox_of
 from spool.app.verifying.gate_construction import make_keeper, own_folders
@@ -70,7 +70,7 @@ def check_result(
     base: str,
     inside: str,
     logs: Path,
-    watcher: Observer,
+    watcher: Watcher,
 ) -> Verified | None:
     """Run the gates on what the clone has checked out, compared with the target; None if a person stopped them."""
     workspace = rehearsal.workspace(base, inside, sandboxed=spec.sandbox_rules is not None)

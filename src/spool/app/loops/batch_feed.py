@@ -77,7 +77,7 @@ class BatchFeed:
             finally:
                 self._view.close()
         except Exception as error:  # noqa: BLE001 - a view that fails must not end the loops
-            report_broken(self._view, error)
+            report_broken(error, prints=True)
 
     def _show(self) -> None:
         for change, run in list(self._followed):

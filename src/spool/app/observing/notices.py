@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from spool.app.observing.observers import Attention
 from spool.domain.account.occasions import Notice, NoticeFinder, killed
 from spool.domain.loop.events import Event
 from spool.domain.loop.settings import Settings
@@ -38,7 +39,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 class Notices:
     """The observer that finds notices and hands them over."""
 
-    reads_text = False
+    attention = Attention(text=False)
 
     def __init__(self, spec: LoopSpec) -> None:
         self._spec = spec

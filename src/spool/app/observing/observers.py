@@ -12,7 +12,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
+
+import msgspec
 
 from spool.domain.agent.stream import Message, ToolResult
 from spool.domain.loop.events import Event, RunEnded, said_in
@@ -33,11 +35,19 @@ _PASSED_OVER = 32
 _INTERRUPTED = 130
 
 
-class Observer(Protocol):
-    """Receives events outside the loop.
+class Attention(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a run that an observer follows."""
 
-    One whose `reads_text` is False gets no messages and results of the agent, and one whose `ticks` is False no ticks.
-    """
+    text: bool = True
+    """Whether it gets the agent's messages and the results of tools."""
+    ticks: bool = True
+    """Whether it is called while nothing happens."""
+    prints: bool = False
+    """Whether it writes to standard output."""
+
+
+class Watcher(Protocol):
+    """Receives events."""
 
     def see(self, event: Event) -> None:
         """Handle one event."""
@@ -47,6 +57,20 @@ class Observer(Protocol):
 
     def close(self) -> None:
         """Handle the end of the events."""
+
+
+class Observer(Watcher, Protocol):
+    """Receives a run's events outside the loop, as far as it asks for them."""
+
+    attention: Attention
+
+
+class _Undeclared:
+    """An observer of another package that does not declare its attention."""
+
+    def __init__(self, observer: Any) -> None:
+        self.see, self.tick, self.close = observer.see, observer.tick, observer.close
+        self.attention = Attention(text=getattr(observer, "reads_text", True), ticks=getattr(observer, "ticks", True))
 
 
 def complain(what: str, error: Exception) -> None:
@@ -75,7 +99,8 @@ def _plugged_in(spec: LoopSpec) -> list[Observer]:
         except Exception as error:  # noqa: BLE001 - anybody's code, which must not end the loop
             complain(f"the observer '{point.name}' failed", error)
             continue
-        offered += [observer] if observer is not None else []
+        if observer is not None:
+            offered.append(observer if hasattr(observer, "attention") else _Undeclared(observer))
     return offered
 
 
@@ -96,8 +121,8 @@ class Observation:
     """A thread that follows the journal and feeds one observer."""
 
     def __init__(self, journal: Path, offset: int, observer: Observer) -> None:
-        self._reads_text: bool = getattr(observer, "reads_text", True)
-        self._reader = JournalReader(journal, offset=offset, text=self._reads_text)
+        self._attention = observer.attention
+        self._reader = JournalReader(journal, offset=offset, text=self._attention.text)
         self._passed_over = 0
         self._observer = observer
         self._grown = threading.Event()
@@ -121,7 +146,7 @@ class Observation:
     def notice(self, event: Event) -> None:
         """Wake the thread: the journal has grown. One that shows no text is not woken for each piece of it."""
         self._passed_over += 1
-        if self._reads_text or self._passed_over == _PASSED_OVER or not _is_text(event):
+        if self._attention.text or self._passed_over == _PASSED_OVER or not _is_text(event):
             self._passed_over = 0
             self._grown.set()
 
@@ -132,11 +157,11 @@ class Observation:
             finally:
                 self._observer.close()
         except Exception as error:  # noqa: BLE001 - third-party code must not break the loop
-            report_broken(self._observer, error)
+            report_broken(error, prints=self._attention.prints)
 
     def _feed(self) -> None:
         while True:
-            self._grown.wait(_TICK_S if getattr(self._observer, "ticks", True) else None)
+            self._grown.wait(_TICK_S if self._attention.ticks else None)
             self._grown.clear()
             over = self._over
             for event in self._reader.read():
@@ -159,10 +184,10 @@ def observing(journal: Path, offset: int, observers: Sequence[Observer]) -> Iter
         yield [stack.enter_context(Observation(journal, offset, observer)) for observer in observers]
 
 
-def report_broken(observer: object, error: Exception) -> None:
+def report_broken(error: Exception, *, prints: bool) -> None:
     """Report a failed observer. Redirect a broken standard output, or Python reports its buffer at exit."""
-    if isinstance(error, OSError) and getattr(observer, "prints", False):
+    if isinstance(error, OSError) and prints:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         with suppress(OSError):  # the terminal may be closed
-            complain("cannot write output" if getattr(observer, "prints", False) else "an observer failed", error)
+            complain("cannot write output" if prints else "an observer failed", error)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.app.observing.observers import Observer
+from spool.app.observing.observers import Watcher
 from spool.app.verifying.verify import Subject, record_tree, verify
 from spool.decoders import decoded
 from spool.domain.judging.gates.hook import Release, Session, after_block, give_up
@@ -45,7 +45,7 @@ def read_call(data: bytes) -> HookCall:
         raise UsageError(f"standard input is not a hook's JSON: {error}") from None
 
 
-def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: Observer) -> HookAnswer:
+def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: Watcher) -> HookAnswer:
     """Run the gates for a stop, or note where a session begins."""
     subject = Subject(root=subject.root)  # what is open in a change says nothing about the session
     memory = HookMemory(top_of(subject.root) or subject.root)
@@ -60,7 +60,7 @@ def answer_hook(call: HookCall, subject: Subject, settings: Settings, watcher: O
 
 
 def _stopped(
-    call: HookCall, session: Session, memory: HookMemory, what: tuple[Subject, Settings, Observer]
+    call: HookCall, session: Session, memory: HookMemory, what: tuple[Subject, Settings, Watcher]
 ) -> HookAnswer:
     found = verify(*what, session=session)
     if found is None:  # a person ended it

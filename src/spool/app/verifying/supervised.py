@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spool.app.observing.observers import Observer
+from spool.app.observing.observers import Watcher
 from spool.app.starting.signals import listening
 from spool.engine.stop_request import Stop
 from spool.host.agents.agent_host import AgentHost
@@ -20,7 +20,7 @@ _TICK_S = 0.5
 
 async def supervised(
     supervision: Supervision,
-    watcher: Observer,
+    watcher: Watcher,
     work: Callable[[AgentHost], Coroutine[Any, Any, _Result]],
     *,
     directory: Path,
@@ -39,7 +39,7 @@ async def supervised(
         host.close()
 
 
-async def _tick(watcher: Observer) -> None:
+async def _tick(watcher: Watcher) -> None:
     while True:
         watcher.tick()
         await asyncio.sleep(_TICK_S)

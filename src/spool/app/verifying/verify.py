@@ -12,7 +12,7 @@ import msgspec
 from spool.app.changes.resolver import require_change
 from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.loop_list import loop_at
-from spool.app.observing.observers import Observer
+from spool.app.observing.observers import Watcher
 from spool.app.starting.construction import new_spec, open_worktree
 from spool.app.verifying.gate_construction import make_keeper, own_folders
 from spool.app.verifying.supervised import supervised
@@ -61,7 +61,7 @@ def find_subject(directory: Path, query: str | None) -> Subject:
 
 
 def verify(
-    subject: Subject, settings: Settings, watcher: Observer, *, session: Session | None = None
+    subject: Subject, settings: Settings, watcher: Watcher, *, session: Session | None = None
 ) -> Verification | None:
     """Run the gates on the working tree; return None if a person stopped them.
 
@@ -71,7 +71,7 @@ def verify(
     return _on_ground(subject, settings, watcher, lambda ground: ground.verify(session))
 
 
-def record_tree(subject: Subject, settings: Settings, watcher: Observer) -> str | None:
+def record_tree(subject: Subject, settings: Settings, watcher: Watcher) -> str | None:
     """Record the working tree and return its name; empty without git, None if a person stopped it."""
     return _on_ground(subject, settings, watcher, lambda ground: ground.record())
 
@@ -79,7 +79,7 @@ def record_tree(subject: Subject, settings: Settings, watcher: Observer) -> str 
 def _on_ground(
     subject: Subject,
     settings: Settings,
-    watcher: Observer,
+    watcher: Watcher,
     work: Callable[["_LockedTree"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
     if not settings.gates:
@@ -94,7 +94,7 @@ def _on_ground(
 async def _opened(
     spec: LoopSpec,
     supervision: Supervision,
-    watcher: Observer,
+    watcher: Watcher,
     work: Callable[["_LockedTree"], Coroutine[None, None, _Result]],
 ) -> _Result | None:
     """Hold the tree's lock, and do the work until it is done or a person stops it."""

@@ -32,8 +32,6 @@ _WORDS: dict[int, str] = {
 class JsonBatchView:
     """Prints each event as a JSON object on one line, with the change that it belongs to."""
 
-    prints = True
-
     def see(self, change: str, event: events.Event) -> None:
         """Print one event."""
         fields = {"change": change, **msgspec.to_builtins(event)}
@@ -52,8 +50,6 @@ class JsonBatchView:
 
 class PlainBatchView:
     """Prints what the loops do, without what their agents say, each line with its change."""
-
-    prints = True
 
     def __init__(self, changes: Sequence[str], *, verbose: bool) -> None:
         self._width = max(map(len, changes), default=0)

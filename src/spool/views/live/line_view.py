@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO, assert_never
 
 from spool.app.loops.log_files import error_lines, open_log
+from spool.app.observing.observers import Attention
 from spool.domain.account.progress import LoopProgress
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean, one_line
@@ -20,8 +21,7 @@ from spool.views.transcript import GateChain, LoopNote, ToolCall, Transcript, Tr
 class JsonView:
     """Prints each event as a JSON object on one line."""
 
-    prints = True
-    ticks = False
+    attention = Attention(ticks=False, prints=True)
 
     def see(self, event: events.Event) -> None:
         """Print one event."""
@@ -38,12 +38,10 @@ class JsonView:
 class PlainView:
     """Prints readable lines without colour or cursor movement."""
 
-    prints = True
-    ticks = False
-
     def __init__(self, *, stream: bool, verbose: bool, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
-        self._stream = self.reads_text = stream
+        self._stream = stream
+        self.attention = Attention(text=stream, ticks=False, prints=True)
         self._verbose = verbose
         self._mid_line = False
         self._speech = Speech()
@@ -123,6 +121,8 @@ class PlainView:
 
 class LogView:
     """Appends a run's plain lines, with tool results and what the agents wrote to standard error, to a file."""
+
+    attention = Attention()
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         self._path = path

@@ -1,6 +1,7 @@
 """Notices in the terminal of a run: a desktop notification by OSC 9, where the terminal knows it, and the bell."""
 
 from spool.app.observing.notices import finder_of
+from spool.app.observing.observers import Attention
 from spool.domain.loop.events import Event
 from spool.domain.loop.spec import LoopSpec
 from spool.views.say import ring
@@ -8,6 +9,8 @@ from spool.views.say import ring
 
 class TerminalNotices:
     """Rings for each notice of a run."""
+
+    attention = Attention()
 
     def __init__(self, spec: LoopSpec) -> None:
         self._finder = finder_of(spec)

@@ -8,6 +8,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from spool.app.observing.observers import Attention
 from spool.domain.account.progress import LoopProgress
 from spool.domain.loop import events
 from spool.domain.text.plain_text import clean
@@ -24,7 +25,7 @@ _OPEN_LINE_LIMIT = 4_000
 class LiveView:
     """Streams the agent's work above a live footer."""
 
-    prints = True
+    attention = Attention(prints=True)
 
     def __init__(self, *, verbose: bool, title: str = "") -> None:
         self._verbose = verbose

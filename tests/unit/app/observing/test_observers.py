@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from spool.app.observing import observers
-from spool.app.observing.observers import observers_of, observing
-from spool.domain.loop.events import Event, RunEnded, Warned
+from spool.app.observing.observers import Attention, observers_of, observing
+from spool.domain.agent.stream import Message
+from spool.domain.loop.events import AgentEvent, Event, RunEnded, Warned
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind
@@ -20,6 +22,8 @@ SPEC = LoopSpec(run_id="1", door=LoopKind.RALPH, change="add-auth", root="/", se
 
 class Notes:
     """An observer that remembers."""
+
+    attention = Attention()
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -71,18 +75,57 @@ def wanted(spec: LoopSpec) -> Notes:
     return Notes()
 
 
+class Undeclared:
+    """An observer of another package, written before an observer declared its attention."""
+
+    reads_text = False
+    seen: ClassVar[list[str]] = []
+
+    def see(self, event: Event) -> None:
+        self.seen.append(type(event).__name__)
+
+    def tick(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.seen.append("closed")
+
+
+def undeclared(spec: LoopSpec) -> Undeclared:
+    return Undeclared()
+
+
 def unwanted(spec: LoopSpec) -> None:
     return None
+
+
+def install(path: Path, monkeypatch: pytest.MonkeyPatch, *names: str, kind: str = "dist-info") -> None:
+    """Put a package with these observers on the path."""
+    info = path / f"noted-1.0.{kind}"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n")
+    offers = "".join(f"{name} = {__name__}:{name}\n" for name in names)
+    (info / "entry_points.txt").write_text(f"[{observers.GROUP}]\n{offers}")
+    monkeypatch.syspath_prepend(str(path))
 
 
 @pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
 def test_installed_packages_join_by_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     assert observers_of(SPEC) == []
-    info = tmp_path / f"noted-1.0.{kind}"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n")
-    offers = "".join(f"{name} = {__name__}:{name}\n" for name in ("wanted", "unwanted"))
-    (info / "entry_points.txt").write_text(f"[{observers.GROUP}]\n{offers}")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, monkeypatch, "wanted", "unwanted", kind=kind)
     (found,) = observers_of(SPEC)
     assert isinstance(found, Notes)
+
+
+def test_an_observer_that_declares_nothing_gets_what_it_always_got(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, "undeclared")
+    (found,) = observers_of(SPEC)
+    assert found.attention == Attention(text=False, ticks=True)
+    writer = journal(tmp_path)
+    with observing(tmp_path / "journal.jsonl", 0, [found]):
+        writer.emit(AgentEvent(iteration=1, event=Message(text="hello")))
+        writer.emit(Warned(message="one"))
+        writer.emit(END)
+    assert Undeclared.seen == ["Warned", "RunEnded", "closed"]

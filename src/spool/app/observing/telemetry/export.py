@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from spool import __version__
+from spool.app.observing.observers import Attention
 from spool.app.observing.telemetry.metrics import Metrics
 from spool.app.observing.telemetry.spans import Spans
 from spool.domain.loop.events import Event, RunEnded
@@ -32,6 +33,8 @@ _SCOPE = "spool"
 
 class Telemetry:
     """Exports a run as spans and metrics."""
+
+    attention = Attention()
 
     def __init__(self, spec: LoopSpec) -> None:
         _silence()

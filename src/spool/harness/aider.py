@@ -139,6 +139,7 @@ HARNESS = Program(  # aider edits through its answers and has no tools to refuse
     json=False,
     tokens=True,
     cost=True,
+    folder=".aider*",
     leavings=(".aider*", "*/.aider*"),
     settings=(".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
     env_names=("AIDER_*", *PROVIDERS),

@@ -69,6 +69,7 @@ _SIGN_IN = SignIn(
 
 HARNESS = Program(
     name="claude",
+    provider="anthropic",
     sign_in=_SIGN_IN,
     install="npm install -g @anthropic-ai/claude-code",
     argv=("claude", "-p", "--output-format", "stream-json", "--verbose"),  # `-p` has no argument
@@ -81,6 +82,7 @@ HARNESS = Program(
     cost=True,
     usage_so_far=True,
     question_tool="AskUserQuestion",
+    folder=".claude",
     settings=(".claude.json", ".claude/settings.json", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands"),
     credentials=(".claude/.credentials.json",),
     env_names=("ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "IS_SANDBOX"),

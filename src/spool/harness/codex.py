@@ -55,6 +55,7 @@ _SIGN_IN = SignIn(
 
 HARNESS = Program(
     name="codex",
+    provider="openai",
     sign_in=_SIGN_IN,
     install="npm install -g @openai/codex",
     argv=("codex", "exec", "--json", "--skip-git-repo-check"),  # a loop may run without git
@@ -65,6 +66,7 @@ HARNESS = Program(
     decoder=lambda: LineDecoder(JsonTranslator(_CodexEvent, _CodexEvents())),
     tokens=True,
     question_tool="request_user_input",
+    folder=".codex",
     settings=(".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts"),
     credentials=(".codex/auth.json",),
     env_names=("OPENAI_*", "CODEX_*"),

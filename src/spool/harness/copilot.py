@@ -51,6 +51,7 @@ _SIGN_IN = SignIn(
 
 HARNESS = Program(
     name="copilot",
+    provider="github",
     sign_in=_SIGN_IN,
     install="npm install -g @github/copilot",
     argv=("copilot", "--no-auto-update", "--output-format", "json"),

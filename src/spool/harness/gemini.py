@@ -61,6 +61,7 @@ _SIGN_IN = SignIn(
 
 HARNESS = Program(
     name="gemini",
+    provider="gcp.gemini",
     sign_in=_SIGN_IN,
     install="npm install -g @google/gemini-cli",
     argv=("gemini", "-o", "stream-json"),
@@ -70,6 +71,7 @@ HARNESS = Program(
     decoder=lambda: LineDecoder(JsonTranslator(_GeminiEvent, _GeminiEvents())),
     tokens=True,
     question_tool="ask_user",
+    folder=".gemini",
     settings=(".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/google_accounts.json", ".gemini/installation_id"),
     credentials=(".gemini/oauth_creds.json",),
     env_names=("GEMINI_*", "GOOGLE_*"),

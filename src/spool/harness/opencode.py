@@ -51,6 +51,7 @@ HARNESS = Program(
     cost=True,
     usage_so_far=True,
     question_tool="question",
+    folder=".opencode",
     settings=(".config/opencode",),
     credentials=(".local/share/opencode/auth.json",),
     env_names=("OPENCODE_*", *PROVIDERS),

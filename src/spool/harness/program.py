@@ -48,7 +48,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     cost: bool = False
     usage_so_far: bool = False
     question_tool: str = ""
+    provider: str = ""
     sign_in: SignIn | None = None
+    folder: str = ""
     leavings: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()

@@ -50,6 +50,7 @@ _SIGN_IN = SignIn(
 
 HARNESS = Program(
     name="qwen",
+    provider="alibaba",
     sign_in=_SIGN_IN,
     install="npm install -g @qwen-code/qwen-code",
     argv=("qwen", "-o", "stream-json"),
@@ -60,6 +61,7 @@ HARNESS = Program(
     tokens=True,
     usage_so_far=True,
     question_tool="ask_user_question",
+    folder=".qwen",
     settings=(".qwen/settings.json", ".qwen/QWEN.md", ".qwen/installation_id"),
     credentials=(".qwen/oauth_creds.json",),
     env_names=("QWEN_*", "DASHSCOPE_*", "OPENAI_*"),

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
 ENTRY_POINTS = "spool.harnesses"
-_BUILT_IN = ("aider", "claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen")
+BUILT_IN = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "pi")
+"""The modules of this package with an agent; `spool init` proposes the first one that is installed."""
 
 SCRIPTED = "scripted"
-AGENTS = frozenset(_BUILT_IN)
+AGENTS = frozenset(BUILT_IN)
 """The agents that Spool knows; a repository may choose among them. The scripted one runs what its script says."""
 Tables = Mapping[str, Mapping[str, Any]]
 """The `[harnesses.NAME]` tables of the settings."""
@@ -27,13 +28,19 @@ Tables = Mapping[str, Mapping[str, Any]]
 def names(tables: Tables) -> list[str]:
     """Return the names that `find` accepts."""
     added = {found.name for found in _added()}
-    return sorted({*_BUILT_IN, SCRIPTED, *added, *(name for name, table in tables.items() if "argv" in table)})
+    return sorted({*BUILT_IN, SCRIPTED, *added, *(name for name, table in tables.items() if "argv" in table)})
+
+
+def folders() -> tuple[str, ...]:
+    """Return the patterns of what known agents keep in a project."""
+    kept = (find(name, {}).traits.folder for name in BUILT_IN)
+    return tuple(folder for folder in kept if folder)
 
 
 def find(name: str, tables: Tables) -> Harness:
     """Return the harness with this name."""
     table = tables.get(name, {})
-    if name in _BUILT_IN:
+    if name in BUILT_IN:
         return cast(Harness, import_module(f"spool.harness.{name}").HARNESS)
     if name == SCRIPTED:
         from spool.harness.scripted import Scripted, ScriptedOptions

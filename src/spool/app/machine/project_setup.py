@@ -14,6 +14,7 @@ from spool.domain.change.change import ChangeInfo
 from spool.domain.change.plan_file.ids import is_plan_name
 from spool.domain.judging.gates.toolchain import READ, TEST_FOLDERS, Toolchain, is_python_test, toolchain_of
 from spool.errors import SpoolError
+from spool.harness.registry import BUILT_IN
 from spool.host.documents import write_document
 from spool.host.git.pointers import top_of
 from spool.nofollow import read_file
@@ -22,7 +23,6 @@ from spool.sources.project import project_at
 from spool.sources.registry import FOLDERS
 from spool.sources.source import installed
 
-_PREFERRED = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "pi")
 _LARGEST = 1 << 20
 _MOST_TESTS = 50
 _PLAN_NAMES = ("plan", "todo", "tasks", "roadmap", "prd", "spec")
@@ -84,7 +84,7 @@ def _agents() -> tuple[str, ...]:
     resolved = resolve_settings(None)
     found = usable(resolved.settings)
     chosen = (resolved.settings.harness,) if resolved.origins["harness"] != "default" else ()
-    return tuple(name for name in dict.fromkeys((*chosen, *_PREFERRED, *found)) if name in found)
+    return tuple(name for name in dict.fromkeys((*chosen, *BUILT_IN, *found)) if name in found)
 
 
 def _files(root: Path) -> dict[str, str]:

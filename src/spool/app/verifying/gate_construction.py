@@ -21,6 +21,7 @@ from spool.engine.gates.own_gates import BoxesGate, Gate
 from spool.engine.gates.task_book import TaskBook
 from spool.engine.ports import Emit
 from spool.errors import Hint, SpoolError, UsageError
+from spool.harness import registry
 from spool.host.clock import SystemClock
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.git.repository import NoRepository, Repository, run_git
@@ -98,7 +99,13 @@ def make_keeper(
     trees = None
     if isinstance(repository, Repository) and isinstance(worktree, GitWorktree):
         timeout_s = spec.settings.command_timeout
-        trees = RecordedTrees(repository, worktree.recorder, owner=owner or spec.change, timeout_s=timeout_s)
+        trees = RecordedTrees(
+            repository,
+            worktree.recorder,
+            owner=owner or spec.change,
+            timeout_s=timeout_s,
+            agent_folders=registry.folders(),
+        )
     checks = GateHost(
         agents,
         trees,

@@ -31,10 +31,14 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it acts on its prompt; a script does not."""
     question_tool: str = ""
     """The tool with which this agent asks a person, if any; the prompt forbids it by name."""
+    provider: str = ""
+    """The provider of its models, by OpenTelemetry's name; empty if it has several."""
     requires: str = ""
     """A file without which it cannot run, relative to the working directory."""
     sign_in: SignIn | None = None
     """The test for a sign-in; None if there is none."""
+    folder: str = ""
+    """The pattern of what it keeps for itself in a project; like a cache, that decides about no check."""
     leavings: tuple[str, ...] = ()
     """Files that the CLI itself leaves in the working tree, which do not count as progress."""
     settings: tuple[str, ...] = ()

@@ -32,7 +32,15 @@ _WHERE = ("-o", "-z", "-I", "-w", "-F", "--no-color", "--full-name")
 class RecordedTrees:
     """The trees of one working tree, recorded in its shadow repository."""
 
-    def __init__(self, repository: Repository, recorder: Recorder, *, owner: str, timeout_s: float) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        recorder: Recorder,
+        *,
+        owner: str,
+        timeout_s: float,
+        agent_folders: tuple[str, ...] = (),
+    ) -> None:
         self._repository = repository
         self._recorder = recorder
         self._shadow = recorder.shadow
@@ -40,6 +48,7 @@ class RecordedTrees:
         self._key = WorktreeIdentity(repository).key
         self._heads = Pins(self._git, self._git, f"refs/spool/pin/{self._key}/")
         self._timeout_s = timeout_s
+        self._agent_folders = agent_folders
         self._opened = False
         self._ignored: list[bytes] = []
 
@@ -56,7 +65,8 @@ class RecordedTrees:
 
     def ignored(self) -> dict[str, str]:
         """Return the ignored files of the last recording, each with its stamp; a folder ends with a slash."""
-        return {name.decode("utf-8", "replace"): _stamp(self.top, name) for name in self._ignored}
+        names = (name for name in self._ignored if not is_cache(os.fsdecode(name), self._agent_folders))
+        return {name.decode("utf-8", "replace"): _stamp(self.top, name, self._agent_folders) for name in names}
 
     async def keep(self, tree: str) -> bool:
         """Protect a tree from `git gc`; the first one of a run replaces those of earlier runs."""
@@ -170,27 +180,22 @@ class RecordedTrees:
         return await head_of(self._repository, timeout_s=self._timeout_s)
 
 
-def _stamp(top: Path, name: bytes) -> str:
-    """Return what changes when a file, or a file of a folder, does; empty for caches, which change all the time.
-
-    So is that of a folder with too many files to look at.
-    """
+def _stamp(top: Path, name: bytes, agent_folders: tuple[str, ...]) -> str:
+    """Return what changes when a file, or a file of a folder, does; empty for a folder with too many files."""
     place = top / os.fsdecode(name)
     if not name.endswith(b"/"):
         return _stamp_of(place)
-    if is_cache(os.fsdecode(name)):
-        return ""
-    files = itertools.islice(_files_in(place), _MOST_IGNORED + 1)
+    files = itertools.islice(_files_in(place, agent_folders), _MOST_IGNORED + 1)
     stamps = [f"{file.relative_to(place)}:{_stamp_of(file)}" for file in files]
     return blake2b("\0".join(sorted(stamps)).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest() * (
         len(stamps) <= _MOST_IGNORED
     )
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
+def _files_in(folder: Path, agent_folders: tuple[str, ...]) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not is_cache(name)]
-        yield from (Path(parent) / name for name in names if not is_cache(name))
+        folders[:] = [name for name in folders if not is_cache(name, agent_folders)]
+        yield from (Path(parent) / name for name in names if not is_cache(name, agent_folders))
 
 
 def _stamp_of(place: Path) -> str:

@@ -1,7 +1,12 @@
 """The names of OpenTelemetry's conventions for generative AI (1.41, in development), and Spool's own."""
 
+from contextlib import suppress
+from types import MappingProxyType
+
 from spool.domain.agent.stream import Usage
 from spool.domain.loop.spec import LoopSpec
+from spool.errors import UsageError
+from spool.harness import registry
 
 OPERATION = "gen_ai.operation.name"
 AGENT = "gen_ai.agent.name"
@@ -19,22 +24,28 @@ TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - not a password
 ERROR = "error.type"
 INVOKE_WORKFLOW, INVOKE_AGENT, EXECUTE_TOOL = "invoke_workflow", "invoke_agent", "execute_tool"
 
-_PROVIDERS = {"claude": "anthropic", "codex": "openai", "gemini": "gcp.gemini", "copilot": "github", "qwen": "alibaba"}
 _KNOWN = {"anthropic": "anthropic", "openai": "openai", "google": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
 
 Attributes = dict[str, str | int | float | bool]
 
 
-def provider_of(harness: str, model: str | None) -> str:
+def provider_of(harness: str, model: str | None, tables: registry.Tables = MappingProxyType({})) -> str:
     """Return the provider of an agent's model: by the agent, else by the model's prefix, else the agent itself."""
+    with suppress(UsageError):
+        if provider := registry.find(harness, tables).traits.provider:
+            return provider
     prefix = (model or "").partition("/")[0] if "/" in (model or "") else ""
-    return _PROVIDERS.get(harness) or _KNOWN.get(prefix) or prefix or harness
+    return _KNOWN.get(prefix) or prefix or harness
 
 
 def agent_attributes(spec: LoopSpec) -> Attributes:
     """Return what every span and metric of an agent has."""
     harness, model = spec.settings.harness, spec.settings.model
-    found: Attributes = {OPERATION: INVOKE_AGENT, AGENT: harness, PROVIDER: provider_of(harness, model)}
+    found: Attributes = {
+        OPERATION: INVOKE_AGENT,
+        AGENT: harness,
+        PROVIDER: provider_of(harness, model, spec.settings.harnesses),
+    }
     return found | ({MODEL: model} if model else {})
 
 

@@ -58,8 +58,7 @@ _METADATA = (".dist-info", ".egg-info")
 _CACHES = (
     "__pycache__", "*.pyc", ".*cache", ".*_cache", ".tox", ".nox", ".coverage*", "htmlcov", ".hypothesis",
     "node_modules", ".venv", "venv", ".eggs", ".DS_Store", ".idea", ".vscode", "*.log", "target", "coverage",
-    # what Spool and agents leave
-    ".spool", ".claude", ".codex", ".gemini", ".opencode", ".qwen", ".aider*",
+    ".spool",
 )  # fmt: skip
 _SENTENCE = re.compile(r"[.;:!?](?=\s|$)|\n")
 _CHANGING = re.compile(
@@ -101,9 +100,9 @@ def may_be_script(path: str) -> bool:
     return any(folder.lower() in _SCRIPT_FOLDERS for folder in path.split("/")[:-1])
 
 
-def is_cache(path: str) -> bool:
-    """Whether an ignored path is one that test runners and tools leave everywhere."""
-    return any(fnmatchcase(part, pattern) for part in path.strip("/").split("/") for pattern in _CACHES)
+def is_cache(path: str, more: Iterable[str] = ()) -> bool:
+    """Whether an ignored path is one that test runners and tools leave everywhere; `more` are other patterns."""
+    return any(fnmatchcase(part, pattern) for part in path.strip("/").split("/") for pattern in (*_CACHES, *more))
 
 
 def test_file(test: str) -> str:

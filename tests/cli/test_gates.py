@@ -120,7 +120,7 @@ def test_done_on_the_agents_word_says_so_everywhere(scratch: Scratch) -> None:
     memory = json.loads(scratch.ralph("--status", "--json").stdout)["state"]["memory"]
     said_of_it = {"proof": "agent's word", "evidence": "2 of 2 boxes open, nothing changed, nothing checked"}
     assert len(memory.pop("seen")) == 1
-    assert memory == {**said_of_it, "begun": True, "idle": 1}
+    assert memory == {**said_of_it, "plan": "prompt", "begun": True, "idle": 1}
     assert said in " ".join(scratch.spool("report", scratch.change.name).stdout.split())
 
 

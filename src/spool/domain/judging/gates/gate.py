@@ -23,7 +23,7 @@ class BuiltInGate(StrEnum):
     GIT_CLEAN = "git-clean"
 
 
-BUILT_IN = tuple(gate.value for gate in BuiltInGate)
+BUILT_IN = tuple(BuiltInGate)
 ABOUT_CHANGE = (BuiltInGate.TASKS, BuiltInGate.FORMAT)
 """Gates that look at a change, which is gone once it is archived."""
 

@@ -301,7 +301,7 @@ def test_spans_and_metrics_have_the_figures_of_the_account(scratch: Scratch) -> 
     assert run_night(scratch).returncode == 1
     loop = loop_at(scratch.root, LoopKind.RUN, CHANGE)
     assert loop is not None
-    account = account_loop(loop).account
+    account = account_loop(loop).history
     events = JournalReader(scratch.run_state / "journal.jsonl").read()
     spec = LoopSpec(run_id="r", door=LoopKind.RUN, change=CHANGE, root=str(scratch.root), settings=Settings())
     kept, reader, tracing = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()

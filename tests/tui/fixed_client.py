@@ -3,7 +3,7 @@
 import msgspec
 
 from spool.app.loops.client import Client, Diff, FileChange
-from spool.app.reporting.loop_reports import Reported
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import LoopProgress
 from spool.domain.loop.summary import LoopSummary
 
@@ -34,7 +34,7 @@ class FixedClient(Client):
     def harnesses(self) -> list[str]:
         return ["claude", "codex"]
 
-    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> Reported:
+    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> LoopAccount:
         found = await super().reported(loop, progress)
         return msgspec.structs.replace(
             found, loop=msgspec.structs.replace(found.loop, root="/home/ada/shop", worktree="")

@@ -9,7 +9,8 @@ import pytest
 
 from spool.app.loops.loop_list import loop_at
 from spool.app.reporting.diffs import Diff
-from spool.app.reporting.loop_reports import LoopReports, Reported, account_loop
+from spool.app.reporting.loop_reports import LoopReports, account_loop
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.history import LoopHistory
 from spool.domain.loop.events import Event, RunEnded
 from spool.domain.loop.summary import LoopKind
@@ -50,7 +51,7 @@ def report(night: Scratch) -> LoopReports:
 
 @pytest.fixture
 def account(report: LoopReports) -> LoopHistory:
-    return report.loops[0].account
+    return report.loops[0].history
 
 
 def test_the_account_is_what_the_runner_saved(account: LoopHistory, events: list[Event], night: Scratch) -> None:
@@ -103,7 +104,7 @@ def test_the_report_in_every_format(account: LoopHistory, report: LoopReports) -
 async def test_the_screen(
     account: LoopHistory, report: LoopReports, night: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def reported() -> Reported:
+    async def reported() -> LoopAccount:
         return report.loops[0]
 
     app = make_app(night, monkeypatch)

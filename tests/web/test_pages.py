@@ -146,7 +146,7 @@ def test_a_signal_ends_the_server_also_while_a_page_follows(night: Scratch, numb
 def test_the_page_shows_the_figures_of_the_account(night: Scratch) -> None:
     loop_there = loop_at(night.root, LoopKind.RUN, CHANGE)
     assert loop_there is not None
-    account = account_loop(loop_there).account
+    account = account_loop(loop_there).history
     usage = account.receipt.usage
     with serving(night) as server:
         listed, loop = text_in(server.get().text), server.loop()

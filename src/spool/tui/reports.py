@@ -6,8 +6,9 @@ from itertools import groupby
 from zlib import crc32
 
 from spool.app.loops.client import Diff, FileChange
-from spool.app.reporting.loop_reports import LoopReports, Reported
-from spool.domain.account.progress import WHOLE, IterationFigures, LoopProgress, StoryView
+from spool.app.reporting.loop_reports import LoopReports
+from spool.domain.account.account import LoopAccount
+from spool.domain.account.progress import WHOLE, IterationFigures, LoopProgress, StoryHistory
 from spool.domain.change.story import StoryList
 from spool.domain.loop.summary import LoopKind
 from spool.domain.text.plain_text import clean, counted
@@ -22,14 +23,14 @@ _DONE = ("x", "X")
 _BY_SIGN = {"+": Tone.GOOD, "-": Tone.BAD, "@": Tone.ODD}
 
 
-def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
+def info(progress: LoopProgress, view: StoryHistory, stories: StoryList, scenarios: Sequence[str]) -> list[Block]:
     """Return a story's tasks, its attempts with their reasons, the warnings and the scenarios."""
     found = [rule("Tasks")]
     shown = [story for story in stories.stories if view.id in (story.id, WHOLE)]
     found += [_task(task.mark, f"{task.id} {task.text}") for story in shown for task in story.tasks]
     if not shown:
         found.append(line("none in tasks.md", Tone.DIM))
-    found += [rule("Attempts" if view.id else "Iterations"), *_attempts(view)]
+    found += [rule("Attempts" if view.id else "Iterations"), *_attempts(progress, view)]
     if progress.warnings:
         found += [rule("Warnings"), *(line(words.warning(event), Tone.WARN) for event in progress.warnings)]
     if scenarios:
@@ -37,7 +38,7 @@ def info(progress: LoopProgress, view: StoryView, stories: StoryList, scenarios:
     return found
 
 
-def result(reported: Reported, width: int) -> tuple[list[Block], list[str]]:
+def result(reported: LoopAccount, width: int) -> tuple[list[Block], list[str]]:
     """Return the lines of `spool report`, and the stories in their order; the line of the nth is a head, fold n."""
     report = LoopReports(made_at=datetime.now(UTC), since=None, loops=(reported,))
     found, stories = list[Block](), list[str]()
@@ -48,9 +49,9 @@ def result(reported: Reported, width: int) -> tuple[list[Block], list[str]]:
     return found, stories
 
 
-def card(reported: Reported, kept: str) -> str:
+def card(reported: LoopAccount, kept: str) -> str:
     """Return how a loop that was stopped has ended, what it kept, and how to continue it."""
-    found = [f"{title(reported)}: {verdict(reported.account)}", kept]
+    found = [f"{title(reported)}: {verdict(reported.history)}", kept]
     ways = ["Enter, then R"] if reported.loop.door is LoopKind.RUN else []
     ways += [one.command for one in steps(reported) if one.label == CONTINUE]
     return "\n".join([*found, f"Continue with: {', or '.join(ways)}"] if ways else found)
@@ -63,7 +64,7 @@ def _told(one: ReportLine, fold: int) -> Block:
     return Block(text=text, form=Form.LINE, tone=TONES[one.role], indent=indent, word=word, fold=fold, head=head)
 
 
-def changes(diff: Diff, view: StoryView) -> list[Block]:
+def changes(diff: Diff, view: StoryHistory) -> list[Block]:
     """Return the changed files, each with a patch that unfolds."""
     if diff.files:
         added = sum(file.added or 0 for file in diff.files)
@@ -74,7 +75,7 @@ def changes(diff: Diff, view: StoryView) -> list[Block]:
         return found + [block for file in diff.files for block in _file(file)]
     if view.files:
         found = [line(f"{counted(len(view.files), 'file')} changed", Tone.STRONG), line(diff.note, Tone.DIM)]
-        return [*found, *(line(name) for name in sorted(view.files))]
+        return [*found, *(line(name) for name in view.files)]
     return [line(diff.note or "no changes since the checkpoint", Tone.DIM)]
 
 
@@ -100,8 +101,9 @@ def _task(mark: str, text: str) -> Block:
     return line(f"{sign} {text}", Tone.GOOD if done else Tone.PLAIN)
 
 
-def _attempts(view: StoryView) -> list[Block]:
-    return [_attempt(one, whole=view.id == WHOLE) for one in view.attempts] or [line("not started", Tone.DIM)]
+def _attempts(progress: LoopProgress, view: StoryHistory) -> list[Block]:
+    attempts = progress.history.of_story(view.id)
+    return [_attempt(one, whole=view.id == WHOLE) for one in attempts] or [line("not started", Tone.DIM)]
 
 
 def _attempt(attempt: IterationFigures, *, whole: bool) -> Block:

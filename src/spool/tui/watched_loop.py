@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from spool.app.loops.client import Client, LoopContext
-from spool.app.reporting.loop_reports import Reported
-from spool.domain.account.progress import LoopProgress, StoryMark, StoryView
+from spool.domain.account.account import LoopAccount
+from spool.domain.account.progress import LoopProgress, StoryHistory, StoryMark
 from spool.domain.change.story import StoryList
 from spool.domain.loop.events import StoryProgress
 from spool.domain.loop.summary import LoopKind, LoopSummary
@@ -38,7 +38,7 @@ class WatchedLoop:
             self._tail.add(placed)
         if rows:  # until the start of the run is read, the summary says what it is
             loop, progress = self.loop, self.progress
-            progress.harness, progress.model, progress.sandbox = loop.harness, loop.model, loop.sandbox
+            progress.agent_is(loop.harness, loop.model, loop.sandbox)
             progress.limits, progress.iteration = loop.limits, loop.iteration
 
     async def look(self) -> None:
@@ -58,7 +58,7 @@ class WatchedLoop:
         self.over, self.replayed = True, 1.0
         self.progress.close(datetime.now(UTC) if just_now else None)
 
-    async def reported(self) -> Reported:
+    async def reported(self) -> LoopAccount:
         """Return the loop as a report has it."""
         return await self._client.reported(self.loop, self.progress)
 
@@ -73,13 +73,13 @@ class WatchedLoop:
         story = self.loop.story
         return story.id if self.reading and story is not None else self.progress.current
 
-    def view(self, selected: str | None) -> StoryView | None:
+    def view(self, selected: str | None) -> StoryHistory | None:
         """Return the story to show: the running one unless another is selected."""
         stories = self.progress.stories
         wanted = self.current if selected is None else selected
         return stories.get(wanted or "") or next(iter(stories.values()), None)
 
-    def index(self, view: StoryView) -> StoryIndex:
+    def index(self, view: StoryHistory) -> StoryIndex:
         """Return the pages of a story."""
         return (
             self._tail if self.reading and self._tail and view.id == (self.current or "") else self.indexes.of(view.id)
@@ -93,6 +93,6 @@ class WatchedLoop:
     def kept(self) -> str:
         """A stop in words."""
         story = self.progress.stories.get(self.progress.current or "")
-        if story is None or story.mark is StoryMark.DONE or not story.attempts:
+        if story is None or story.mark is StoryMark.DONE or story.iteration is None:
             return "Completed work is kept."
         return f"Completed work is kept; what story {story.id} has so far is in the tree, and its checkpoint is kept."

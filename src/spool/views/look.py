@@ -6,8 +6,8 @@ docs/watching.md describes it. A sign and a word always stand beside a colour, s
 from enum import Enum
 from typing import NamedTuple
 
+from spool.domain.account.history import Activity
 from spool.domain.account.story_history import StoryMark, StoryStanding
-from spool.domain.account.timeline import Activity
 from spool.domain.judging.gates.gate import VERIFIED, Proof
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.loop.verdict import Status

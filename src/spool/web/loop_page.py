@@ -7,10 +7,11 @@ from html import escape
 import msgspec
 
 from spool.app.loops.following import JournalPage
-from spool.app.reporting.live_histories import LiveAccount
+from spool.app.reporting.live_histories import FollowedLoop
+from spool.domain.account.history import Activity, LoopNow, Stretch
 from spool.domain.account.story_history import WHOLE
-from spool.domain.account.timeline import Activity, Stretch
 from spool.domain.change.story import Story
+from spool.domain.loop.events import GateStarted
 from spool.domain.loop.summary import LoopSummary
 from spool.views import words
 from spool.views.live.estimates import Estimate
@@ -25,30 +26,30 @@ _ITERATIONS = 200
 _PARTS = ("stories", "agent", "figures", "next")
 
 
-def loop_panels(live: LiveAccount, links: Links, now: datetime) -> dict[str, str]:
+def loop_panels(live: FollowedLoop, links: Links, now: datetime) -> dict[str, str]:
     """Return the parts of the page that follow the loop."""
-    reported = live.reported
-    account = reported.account
-    sign = status_sign(account.status, account.proof).sign
-    if reported.gone:
-        return {"title": f"{sign} {reported.loop.change}", "now": "<p>Its journal is gone; nothing more is known.</p>"}
+    account = live.account
+    history = account.history
+    sign = status_sign(history.status, history.proof).sign
+    if account.gone:
+        return {"title": f"{sign} {account.loop.change}", "now": "<p>Its journal is gone; nothing more is known.</p>"}
     return {
-        "title": f"{sign} {reported.loop.change}",
-        "say": report_words.verdict(account),
-        "now": parts.verdict(account) + _now(live, now),
+        "title": f"{sign} {account.loop.change}",
+        "say": report_words.verdict(history),
+        "now": parts.verdict(history) + _now(live, now),
         "stories": _stories(live, links),
-        "figures": parts.figure_list(reported) + parts.night(account),
-        "time": parts.over_time(account),
+        "figures": parts.figure_list(account) + parts.night(history),
+        "time": parts.over_time(history),
         "iterations": _iterations(live, links),
-        "next": parts.next_steps(reported),
+        "next": parts.next_steps(account),
     }
 
 
 def loop_page(
-    live: LiveAccount, panels: dict[str, str], stream: JournalPage | None, links: Links, controls: str
+    live: FollowedLoop, panels: dict[str, str], stream: JournalPage | None, links: Links, controls: str
 ) -> str:
     """Return the content of the page, with the end of the agent's stream."""
-    loop = live.reported.loop
+    loop = live.account.loop
     transcript = PageTranscript(links, loop)
     blocks = transcript.take(stream.rows) if stream else ""
     cursor = f"{stream.journal}-{transcript.resumes_at if stream.rows else stream.stop}" if stream else ""
@@ -57,7 +58,7 @@ def loop_page(
     panel = {name: f'<div data-panel="{name}">{panels.get(name, "")}</div>' for name in (*panels, *_NAMES)}
     return (
         f'<main id="main" class="loop" data-stream="{links.stream(loop)}" data-from="{cursor}">'
-        f"<h1>{text(report_words.title(live.reported))}</h1>{panel['now']}{controls}"
+        f"<h1>{text(report_words.title(live.account))}</h1>{panel['now']}{controls}"
         f'<nav class="parts" aria-label="Parts of this page">{nav}</nav><div class="columns"><div>'
         f'<section id="stories" aria-label="Stories"><h2>Stories</h2>{panel["stories"]}</section></div>'
         f'<section id="agent" aria-label="Agent"><h2>Agent</h2>{_stream(blocks, earlier, links.log(loop))}</section>'
@@ -97,64 +98,64 @@ def _stream(blocks: str, earlier: str, log: str) -> str:
     )
 
 
-def _now(live: LiveAccount, now: datetime) -> str:
-    loop, account = live.reported.loop, live.reported.account
+def _now(live: FollowedLoop, now: datetime) -> str:
+    loop, history = live.account.loop, live.account.history
     if not loop.running:
         return ""
-    last = account.attempts[-1] if account.attempts else None
-    tries = f", attempt {live.attempt} of {live.max_attempts}" if live.max_attempts and not account.whole else ""
-    found = [("Now", f"{_doing(live, now)}{'; a stop is requested' if live.stopping else ''}")]
+    doing = history.now
+    last = history.attempts[-1] if history.attempts else None
+    tries = f", attempt {doing.attempt} of {doing.max_attempts}" if doing.max_attempts and not history.whole else ""
+    found = [("Now", f"{_doing(loop, doing, now)}{'; a stop is requested' if doing.stop_pending else ''}")]
     if last is not None and not last.outcome:
         found.append(("Iteration", f"{last.iteration}{tries}, for {words.duration(last.lasts_s(now))}"))
-    found.append(("Agent", f"{account.agent}, {account.sandbox}"))
+    found.append(("Agent", f"{history.agent}, {history.sandbox}"))
     found.append(("Used", capacity_words(loop.capacity)))
     return f'<div class="now">{parts.pairs(found)}</div>'
 
 
-def _doing(live: LiveAccount, now: datetime) -> str:
-    loop = live.reported.loop
-    if live.waiting is not None:
-        left_s = max(0.0, (live.waiting.until - now).total_seconds())
-        return f"waiting, {words.duration(left_s)} left, until {words.clock(live.waiting.until)}: {live.waiting.reason}"
-    if live.checking is not None:
-        return f"{words.checking(live.checking)}{_so_far(live, now)}"
-    if live.working is not None:
-        return f"{words.working(live.working)}, {live.working.share:.0%}"
+def _doing(loop: LoopSummary, doing: LoopNow, now: datetime) -> str:
+    if (wait := doing.waiting) is not None:
+        left_s = max(0.0, (wait.until - now).total_seconds())
+        return f"waiting, {words.duration(left_s)} left, until {words.clock(wait.until)}: {wait.reason}"
+    if doing.checking is not None:
+        return f"{words.checking(doing.checking)}{_so_far(doing.checking, now)}"
+    if doing.working is not None:
+        return f"{words.working(doing.working)}, {doing.working.share:.0%}"
     return str(loop.phase or "starting")
 
 
-def _so_far(live: LiveAccount, now: datetime) -> str:
-    gate = live.checking
-    if gate is None or gate.at is None:
+def _so_far(gate: GateStarted, now: datetime) -> str:
+    if gate.at is None:
         return ""
     elapsed_s = max(0.0, (now - gate.at).total_seconds())
     estimate = Estimate(expected_s=gate.expected_s).words(elapsed_s)
     return f", {words.duration(elapsed_s)}{f' {estimate}' if estimate else ''}"
 
 
-def _stories(live: LiveAccount, links: Links) -> str:
-    account, loop = live.reported.account, live.reported.loop
-    table = parts.story_table(account, lambda story_id: links.story(loop, story_id))
-    return f"<p>{text(report_words.standings(account))}</p>{table}{''.join(_current(live))}"
+def _stories(live: FollowedLoop, links: Links) -> str:
+    history, loop = live.account.history, live.account.loop
+    table = parts.story_table(history, lambda story_id: links.story(loop, story_id))
+    return f"<p>{text(report_words.standings(history))}</p>{table}{''.join(_current(live))}"
 
 
-def _current(live: LiveAccount) -> Iterator[str]:
+def _current(live: FollowedLoop) -> Iterator[str]:
     """Yield the tasks and the gates of the running story."""
-    if not live.reported.loop.running:
+    if not live.account.loop.running:
         return
-    account = live.reported.account
-    shown = [story for story in live.stories.stories if account.whole or story.id == live.current]
+    history = live.account.history
+    shown = [story for story in live.stories.stories if history.whole or story.id == history.now.current]
     for story in shown:
         yield f"<h3>Tasks of {text(f'{story.id} {story.title}')}</h3>{task_list(story)}"
-    last = account.attempts[-1] if account.attempts else None
+    last = history.attempts[-1] if history.attempts else None
     since = last.began_at if last else None
     gates = [
-        one for one in account.stretches if one.activity is Activity.GATES and (since is None or one.began_at >= since)
+        one for one in history.stretches if one.activity is Activity.GATES and (since is None or one.began_at >= since)
     ]
-    if gates or live.checking:
+    checking = history.now.checking
+    if gates or checking:
         yield f'<h3>Gates</h3><ul class="signs">{"".join(map(_gate, gates))}'
-        if live.checking:
-            yield sign_item(Sign(RUNNING, Role.ODD), words.checking(live.checking))
+        if checking:
+            yield sign_item(Sign(RUNNING, Role.ODD), words.checking(checking))
         yield "</ul>"
 
 
@@ -189,17 +190,17 @@ def _gate(one: Stretch) -> str:
     return sign_item(sign, f"{one.label}{f', {word}' if word else ''}, {words.duration(one.seconds)}")
 
 
-def _iterations(live: LiveAccount, links: Links) -> str:
-    loop, whole = live.reported.loop, live.reported.account
-    account = msgspec.structs.replace(whole, attempts=whole.attempts[-_ITERATIONS:])
-    left_out = len(whole.attempts) - len(account.attempts)
+def _iterations(live: FollowedLoop, links: Links) -> str:
+    loop, whole = live.account.loop, live.account.history
+    history = msgspec.structs.replace(whole, attempts=whole.attempts[-_ITERATIONS:])
+    left_out = len(whole.attempts) - len(history.attempts)
     more = f"<p>{left_out} earlier iterations are left out.</p>" if left_out else ""
-    at = [live.starts.get(one.iteration) for one in account.attempts]
+    at = [live.starts.get(one.iteration) for one in history.attempts]
     addresses = ["" if place is None else links.log(loop, at=place) for place in at]
-    rows = report_words.iteration_rows(account)
+    rows = report_words.iteration_rows(history)
     return more + parts.table(report_words.ITERATION_HEAD, rows, links=addresses, linked=0)
 
 
-def whole_story(live: LiveAccount, story_id: str) -> list[Story]:
+def whole_story(live: FollowedLoop, story_id: str) -> list[Story]:
     """Return the story of an id as its files have it; all of them for a loop without stories."""
     return [story for story in live.stories.stories if story_id in (WHOLE, story.id)]

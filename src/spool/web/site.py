@@ -18,7 +18,7 @@ from spool.app.loops.control import ask_to_stop
 from spool.app.loops.following import journal_page
 from spool.app.loops.loop_list import history, known
 from spool.app.loops.notes import add_note_to
-from spool.app.reporting.live_histories import Accounts, LiveAccount
+from spool.app.reporting.live_histories import Accounts, FollowedLoop
 from spool.app.reporting.loop_reports import story_diff
 from spool.app.starting.crash import write_crash
 from spool.domain.loop.summary import LoopSummary
@@ -58,7 +58,7 @@ class Site:
         self._control = control
         self._accounts = Accounts()
         self._runs: Shared[list[LoopSummary]] = Shared(_FRESH_S)
-        self._live: Shared[LiveAccount] = Shared(_FRESH_S)
+        self._live: Shared[FollowedLoop] = Shared(_FRESH_S)
         self._panels: Shared[dict[str, str]] = Shared(_FRESH_S)
         self._streams = 0
         self._diffs = asyncio.Semaphore(_DIFFS_AT_ONCE)
@@ -117,14 +117,14 @@ class Site:
         """Show one story, with what its gates found and what it changed."""
         loop = await self._find(request)
         live, wanted = await self._account(loop), request.query_params.get("id", "")
-        story = next((one for one in live.reported.account.stories if one.id == wanted), None)
+        story = next((one for one in live.account.history.stories if one.id == wanted), None)
         if story is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No such story.")
         records = [
             one for one in await asyncio.to_thread(history, loop, last=_RECORDS) if (one.story_id or "") == story.id
         ]
         async with self._diffs:
-            diff = await story_diff(live.reported, story)
+            diff = await story_diff(live.account, story)
         title, up = story_title(story), self._above(loop)
         body = await _drawn(lambda: "".join(story_page(live, story, records, diff, self._links)))
         return HTMLResponse(frame.document(title, body, up=up))
@@ -196,7 +196,7 @@ class Site:
     async def _all(self) -> list[LoopSummary]:
         return await self._runs.get("runs", lambda: asyncio.to_thread(known))
 
-    async def _account(self, loop: LoopSummary) -> LiveAccount:
+    async def _account(self, loop: LoopSummary) -> FollowedLoop:
         return await self._live.get((loop.folder, loop.run_id), lambda: _drawn(self._accounts.of, loop))
 
     async def _loop_panels(self, loop: LoopSummary) -> dict[str, str]:

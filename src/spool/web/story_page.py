@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from spool.app.reporting.diffs import Diff
-from spool.app.reporting.live_histories import LiveAccount
-from spool.domain.account.history import StoryAccount
+from spool.app.reporting.live_histories import FollowedLoop
+from spool.domain.account.story_history import StoryHistory
 from spool.domain.judging.gates.gate import GateResult
 from spool.domain.loop.state import IterationRecord
 from spool.domain.text.plain_text import counted, one_line
@@ -20,17 +20,17 @@ _ATTEMPTS = 100
 """Attempts to show with their gates, the latest ones."""
 
 
-def story_title(story: StoryAccount) -> str:
+def story_title(story: StoryHistory) -> str:
     """Name a story."""
     return one_line(f"{story.id} {story.title}", 120)
 
 
 def story_page(
-    live: LiveAccount, story: StoryAccount, records: Sequence[IterationRecord], diff: Diff, links: Links
+    live: FollowedLoop, story: StoryHistory, records: Sequence[IterationRecord], diff: Diff, links: Links
 ) -> Iterator[str]:
     """Yield the content of the page, in parts: a diff may be long."""
     standing = STANDINGS[story.standing]
-    row = next(row for row, one in zip(_rows(live), live.reported.account.stories, strict=True) if one.id == story.id)
+    row = next(row for row, one in zip(_rows(live), live.account.history.stories, strict=True) if one.id == story.id)
     yield f'<main id="main"><h1>{text(story_title(story))}</h1>'
     yield f'<p class="verdict {parts.role_name(standing.role)}">{standing.sign} {text(str(story.standing))}</p>'
     yield "".join(f"<p>{text(note)}</p>" for note in row.notes)
@@ -53,13 +53,13 @@ def story_page(
     yield "</section></main>"
 
 
-def _rows(live: LiveAccount) -> list[report_words.StoryRow]:
-    return report_words.story_rows(live.reported.account)
+def _rows(live: FollowedLoop) -> list[report_words.StoryRow]:
+    return report_words.story_rows(live.account.history)
 
 
-def _attempt(record: IterationRecord, live: LiveAccount, links: Links) -> str:
+def _attempt(record: IterationRecord, live: FollowedLoop, links: Links) -> str:
     place = live.starts.get(record.iteration)
-    log = f' <a href="{links.log(live.reported.loop, at=place)}">agent</a>' if place is not None else ""
+    log = f' <a href="{links.log(live.account.loop, at=place)}">agent</a>' if place is not None else ""
     why = "".join(f"<p>{text(line)}</p>" for line in (words.why(record), *words.vetoed(record)) if line)
     gates = "".join(map(_gate, record.gates))
     return (

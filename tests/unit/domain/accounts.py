@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 
-from spool.domain.account.history import LoopHistory, account_of
+from spool.domain.account.history import LoopHistory
 from spool.domain.account.progress import LoopProgress
 from spool.domain.change.story import parse_stories
 from spool.domain.loop.events import (
@@ -29,4 +29,4 @@ def account(events: list[Event], *, close: bool = False, since_s: float | None =
     progress.know(parse_stories(TASKS))
     if close:
         progress.close()
-    return account_of(progress, START + timedelta(seconds=10.0 * len(placed)))
+    return progress.at(START + timedelta(seconds=10.0 * len(placed)))

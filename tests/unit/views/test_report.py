@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from spool.app.reporting.diffs import Diff, FileChange
-from spool.app.reporting.loop_reports import LoopReports, Reported
-from spool.domain.account.history import LoopHistory
+from spool.app.reporting.loop_reports import LoopReports
+from spool.domain.account.account import LoopAccount
+from spool.domain.account.history import Activity, LoopHistory, Stretch
 from spool.domain.account.story_history import IterationFigures, StoryStanding
-from spool.domain.account.timeline import Activity, Stretch
 from spool.domain.change.workspaces import Kind, Workspace
 from spool.views.report import charts
 from spool.views.report.html import html
@@ -24,7 +24,9 @@ def reported(found: LoopHistory) -> LoopReports:
     from pathlib import Path
 
     loop = msgspec.structs.replace(loop_in(Path("/srv/shop")), project="/srv/shop", worktree="/srv/shop")
-    one = Reported(loop=loop, account=found, branch="change/add-auth", base_branch="main", again="spool run add-auth")
+    one = LoopAccount(
+        loop=loop, history=found, branch="change/add-auth", base_branch="main", again="spool run add-auth"
+    )
     return LoopReports(made_at=START, since=None, loops=(one,))
 
 
@@ -59,12 +61,12 @@ def many(count: int) -> LoopHistory:
     """A loop of many iterations."""
     found = account([*half_way(), *stuck()])
     times = [START + timedelta(minutes=place) for place in range(count)]
-    attempts = tuple(
+    attempts = [
         IterationFigures(number, 1, outcome="failed", seconds=9.0, began_at=at) for number, at in enumerate(times)
-    )
-    stretches = tuple(
+    ]
+    stretches = [
         Stretch(activity=Activity.AGENT, began_at=at, ended_at=at + timedelta(minutes=1), label="x") for at in times
-    )
+    ]
     return msgspec.structs.replace(found, attempts=attempts, stretches=stretches)
 
 
@@ -81,15 +83,15 @@ def test_charts_of_thousands_of_iterations_stay_small() -> None:
 def test_attempts_that_are_left_out_are_counted(attempts: int, said: str) -> None:
     found = account([*half_way(), *stuck()])
     failed = next(story for story in found.stories if story.standing is StoryStanding.FAILED)
-    tries = tuple(IterationFigures(number, 1, story_id=failed.id, outcome="failed") for number in range(attempts))
+    tries = [IterationFigures(number, 1, story_id=failed.id, outcome="failed") for number in range(attempts)]
     shown = lines(msgspec.structs.replace(found, attempts=tries), 120)
     assert [line.strip() for line in shown if "also failed" in line] == [said]
 
 
 def test_a_chart_of_one_moment_divides_by_nothing() -> None:
     at_once = msgspec.structs.replace(many(1).stretches[0], ended_at=START)
-    assert "<svg" in charts.timeline(msgspec.structs.replace(many(1), stretches=(at_once,)))
-    assert charts.timeline(msgspec.structs.replace(many(1), stretches=())) == ""
+    assert "<svg" in charts.timeline(msgspec.structs.replace(many(1), stretches=[at_once]))
+    assert charts.timeline(msgspec.structs.replace(many(1), stretches=[])) == ""
 
 
 def test_long_diffs_are_cut_and_what_is_no_utf8_is_replaced() -> None:

@@ -20,12 +20,13 @@ from spool.app.loops.loop_list import as_it_stands
 from spool.app.loops.notes import add_note
 from spool.app.machine.agent_programs import installed
 from spool.app.reporting.diffs import Diff, FileChange, diff_between
-from spool.app.reporting.loop_reports import Reported, reported
+from spool.app.reporting.loop_reports import reported
 from spool.app.starting.construction import new_spec
 from spool.app.starting.edited_tree import Edited, find_edits
 from spool.app.starting.launch import Launched, in_background
 from spool.app.starting.story_construction import learnings_of
 from spool.app.starting.workspace_start import place
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import LoopProgress
 from spool.domain.change.story import StoryList
 from spool.domain.change.tasks import BOXLESS
@@ -226,7 +227,7 @@ class Client:
         """Return a loop's surroundings; `per_day` also reads the usage of all loops today."""
         return await asyncio.to_thread(self._lookout.around, loop, per_day=per_day)
 
-    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> Reported:
+    async def reported(self, loop: LoopSummary, progress: LoopProgress) -> LoopAccount:
         """Return a loop as a report has it."""
         return reported(await asyncio.to_thread(as_it_stands, loop), progress)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.account.history import LoopHistory, StoryAccount
+from spool.domain.account.history import LoopHistory
+from spool.domain.account.story_history import StoryHistory
 from spool.domain.loop.summary import LoopSummary
 from spool.host.git.difference import FileChange, compare
 from spool.host.git.heads import GitHeads
@@ -34,7 +35,7 @@ async def diff_between(loop: LoopSummary, tree: str, until: str, *, timeout_s: f
     return Diff(files=tuple(await compare(repository, tree, until, timeout_s=timeout_s)))
 
 
-async def diff_of_story(loop: LoopSummary, account: LoopHistory, story: StoryAccount, *, timeout_s: float) -> Diff:
+async def diff_of_story(loop: LoopSummary, history: LoopHistory, story: StoryHistory, *, timeout_s: float) -> Diff:
     """Return what a story changed: by its commits, else by its checkpoints, else what is not committed."""
     if not story.attempts:
         return Diff(note="not started")
@@ -42,6 +43,6 @@ async def diff_of_story(loop: LoopSummary, account: LoopHistory, story: StoryAcc
         return await diff_between(loop, f"{story.commits[0]}^", story.commits[-1], timeout_s=timeout_s)
     if story.since:
         return await diff_between(loop, story.since, story.until, timeout_s=timeout_s)
-    if not account.whole:
+    if not history.whole:
         return Diff(note="its checkpoint is gone, so only the names of changed files are known")
     return await diff_between(loop, "", "", timeout_s=timeout_s)

@@ -13,33 +13,23 @@ from dataclasses import dataclass, field
 import msgspec
 
 from spool.app.loops.following import journal_page
-from spool.app.reporting.loop_reports import Reported, new_progress, settle_account, stories_of
+from spool.app.reporting.loop_reports import new_progress, settle_account, stories_of
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import LoopProgress
-from spool.domain.agent.stream import Usage
 from spool.domain.change.story import StoryList
-from spool.domain.loop.events import GateStarted, IterationStarted, Waiting, Working
+from spool.domain.loop.events import IterationStarted
 from spool.domain.loop.summary import LoopSummary
 
 _KEPT = 64
 """Loops whose figures are kept; those of another one are read from the start of its journal again."""
 
 
-class LiveAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """The account of a loop, and what it does at this moment."""
+class FollowedLoop(msgspec.Struct, frozen=True, kw_only=True):
+    """A loop's account, with what only a page needs of its files."""
 
-    reported: Reported
+    account: LoopAccount
     stories: StoryList
     """Its stories with their tasks, as they stand in its files."""
-    current: str | None = None
-    """The story being worked on."""
-    attempt: int = 1
-    max_attempts: int | None = None
-    checking: GateStarted | None = None
-    waiting: Waiting | None = None
-    working: Working | None = None
-    stopping: bool = False
-    usage: Usage = Usage()
-    """The usage of all iterations, the running one included."""
     starts: Mapping[int, int] = {}
     """The journal offset of each iteration."""
 
@@ -64,13 +54,14 @@ class Accounts:
         self._followed: OrderedDict[str, _FoldedJournal] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, loop: LoopSummary) -> LiveAccount:
+    def of(self, loop: LoopSummary) -> FollowedLoop:
         """Return a loop's account by now."""
         followed = self._find(loop)
         with followed.lock:
             gone = not _catch_up(followed, loop)
             stories = stories_of(loop)
-            return _live(loop, _settled(followed, loop), stories, dict(followed.starts), gone=gone)
+            account = settle_account(loop, _settled(followed, loop), stories, gone=gone)
+            return FollowedLoop(account=account, stories=stories, starts=dict(followed.starts))
 
     def _find(self, loop: LoopSummary) -> _FoldedJournal:
         with self._lock:
@@ -110,22 +101,3 @@ def _settled(followed: _FoldedJournal, loop: LoopSummary) -> LoopProgress:
     if followed.closed is None or followed.closed[0] != followed.offset:
         followed.closed = (followed.offset, copy.deepcopy(followed.progress))
     return followed.closed[1]
-
-
-def _live(
-    loop: LoopSummary, progress: LoopProgress, stories: StoryList, starts: dict[int, int], *, gone: bool
-) -> LiveAccount:
-    reported = settle_account(loop, progress, stories, gone=gone)
-    return LiveAccount(
-        reported=reported,
-        stories=stories,
-        current=progress.current if loop.running else None,
-        attempt=progress.attempt,
-        max_attempts=progress.max_attempts,
-        checking=progress.checking if loop.running else None,
-        waiting=progress.waiting if loop.running else None,
-        working=progress.working if loop.running else None,
-        stopping=progress.stop_pending and loop.running,
-        usage=progress.usage,
-        starts=starts,
-    )

@@ -13,9 +13,9 @@ from spool.app.loops.loop_list import latest_loop, latest_of_each
 from spool.app.loops.reach import Reach, loop_branch
 from spool.app.reporting.diffs import Diff, diff_of_story
 from spool.app.starting.effective_settings import resolve_settings
-from spool.domain.account.history import LoopHistory, StoryAccount, account_of
-from spool.domain.account.landing_order import Landing
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import LoopProgress
+from spool.domain.account.story_history import StoryHistory
 from spool.domain.change.story import StoryList
 from spool.domain.loop.summary import SCHEMA, LoopKind, LoopSummary
 from spool.errors import SpoolError
@@ -27,22 +27,6 @@ from spool.host.state.specs import kept_spec
 from spool.sources.project import Project, find_project
 
 
-class Reported(msgspec.Struct, frozen=True, kw_only=True):
-    """One loop of a report."""
-
-    loop: LoopSummary
-    account: LoopHistory
-    branch: str = ""
-    base_branch: str = ""
-    """The branch of the repository's main directory."""
-    again: str = ""
-    """The command that continues it."""
-    landing: Landing | None = None
-    """The last attempt to land the change."""
-    gone: bool = False
-    """Whether its journal is gone; the account is then empty, and only the receipt of the registry is known."""
-
-
 class LoopReports(msgspec.Struct, frozen=True, kw_only=True):
     """The reports that `spool report --json` prints."""
 
@@ -50,7 +34,7 @@ class LoopReports(msgspec.Struct, frozen=True, kw_only=True):
     made_at: datetime
     since: datetime | None
     """The start of the report; None for the whole loop."""
-    loops: tuple[Reported, ...]
+    loops: tuple[LoopAccount, ...]
 
 
 def report_on(name: str | None, reach: Reach, since: datetime | None) -> LoopReports:
@@ -64,7 +48,7 @@ def report_on(name: str | None, reach: Reach, since: datetime | None) -> LoopRep
     return LoopReports(made_at=now, since=since, loops=(account_loop(loop, since, run_id=run_id),))
 
 
-def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: str = "") -> Reported:
+def account_loop(loop: LoopSummary, since: datetime | None = None, *, run_id: str = "") -> LoopAccount:
     """Read a loop's journal and return its account; with `run_id`, of this run alone."""
     progress = new_progress(loop, since)
     gone = False
@@ -93,7 +77,7 @@ def stories_of(loop: LoopSummary) -> StoryList:
     return StoryList()
 
 
-def settle_account(loop: LoopSummary, progress: LoopProgress, stories: StoryList, *, gone: bool) -> Reported:
+def settle_account(loop: LoopSummary, progress: LoopProgress, stories: StoryList, *, gone: bool) -> LoopAccount:
     """Return the account of the events so far; those of a run that is over are closed."""
     if loop.door is LoopKind.RUN and stories.stories:
         progress.know(stories)
@@ -102,11 +86,11 @@ def settle_account(loop: LoopSummary, progress: LoopProgress, stories: StoryList
     return reported(loop, progress, gone=gone)
 
 
-def reported(loop: LoopSummary, progress: LoopProgress, *, gone: bool = False) -> Reported:
+def reported(loop: LoopSummary, progress: LoopProgress, *, gone: bool = False) -> LoopAccount:
     """Return a loop with its account so far."""
-    return Reported(
+    return LoopAccount(
         loop=loop,
-        account=account_of(progress, datetime.now(UTC)),
+        history=progress.at(datetime.now(UTC)),
         branch=loop_branch(loop),
         base_branch=branch_of(Path(loop.project)) if loop.project else "",
         again=_again(loop),
@@ -115,20 +99,20 @@ def reported(loop: LoopSummary, progress: LoopProgress, *, gone: bool = False) -
     )
 
 
-def diffs_of(reported: Reported) -> dict[str, Diff]:
+def diffs_of(account: LoopAccount) -> dict[str, Diff]:
     """Return what each story changed; where that is unknown, why."""
-    return asyncio.run(_diffs(reported))
+
+    async def each() -> dict[str, Diff]:
+        return {story.id: await story_diff(account, story) for story in account.history.stories}
+
+    return asyncio.run(each())
 
 
-async def _diffs(reported: Reported) -> dict[str, Diff]:
-    return {story.id: await story_diff(reported, story) for story in reported.account.stories}
-
-
-async def story_diff(reported: Reported, story: StoryAccount) -> Diff:
+async def story_diff(account: LoopAccount, story: StoryHistory) -> Diff:
     """Return what a story changed; where that is unknown, why."""
     timeout_s = resolve_settings(None).settings.command_timeout
     try:
-        return await diff_of_story(reported.loop, reported.account, story, timeout_s=timeout_s)
+        return await diff_of_story(account.loop, account.history, story, timeout_s=timeout_s)
     except (SpoolError, OSError) as error:
         return Diff(note=f"no diff available: {error}")
 

@@ -1,24 +1,24 @@
-"""Folds a loop's events into figures for the views. Its size does not grow with the agent's output."""
+"""Folds a loop's events into its history. Its size does not grow with the agent's output."""
 
 from collections import deque
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
-from spool.domain.account.story_history import WHOLE, GateView, IterationFigures, StoryMark, StoryView
+from spool.domain.account.history import Activity, LoopHistory, LoopNow, Stretch
+from spool.domain.account.story_history import WHOLE, DiscardedWork, GateView, IterationFigures, StoryHistory, StoryMark
 from spool.domain.account.timeline import Timeline
-from spool.domain.agent.sandbox_rules import NOT_SANDBOXED
 from spool.domain.agent.stream import Done, Usage, UsageSoFar
 from spool.domain.change.story import StoryList
-from spool.domain.judging.gates.gate import BEFORE_AGENT, JUDGING
+from spool.domain.judging.gates.gate import BEFORE_AGENT, JUDGING, Proof
 from spool.domain.loop import events
 from spool.domain.loop.outcome import OutcomeKind
-from spool.domain.loop.receipt import StoryReceipt
 from spool.domain.loop.state import InFlight, IterationRecord, ended_early
 from spool.domain.loop.verdict import Limits, Status
+from spool.domain.text.plain_text import one_line
 
-__all__ = ["WHOLE", "IterationFigures", "LoopProgress", "StoryMark", "StoryView"]
-_CHARTED = 60
+__all__ = ["WHOLE", "IterationFigures", "LoopProgress", "StoryHistory", "StoryMark"]
 _WARNINGS = 20
 _CONTEXT = (
     events.RunStarted,
@@ -32,19 +32,18 @@ _CONTEXT = (
 
 
 class LoopProgress:
-    """The figures of a loop; with `since`, only what happened from then on is counted."""
+    """A loop's history so far, and what it does now; with `since`, only what happened from then on is counted."""
 
     def __init__(self, change: str, *, whole: bool = False, since: datetime | None = None) -> None:
-        self.change = change
-        self.timeline = Timeline()
+        self.history = LoopHistory(change=change)
+        self._timeline = Timeline(self.history)
         self._since = since
         self._whole = whole
         """Whether the loop has no stories."""
         self.harness = ""
         self.model: str | None = None
-        self.sandbox = NOT_SANDBOXED
         self.limits = Limits()
-        self.stories: dict[str, StoryView] = {}
+        self.stories: dict[str, StoryHistory] = {}
         self.current: str | None = None
         self.iteration = 0
         self.attempt = 1
@@ -60,30 +59,58 @@ class LoopProgress:
         self.complete: events.Complete | None = None
         self.stop_pending = False
         self.warnings: deque[events.Warned] = deque(maxlen=_WARNINGS)
-        self.charted: deque[IterationFigures] = deque(maxlen=_CHARTED)
         self._listed: tuple[tuple[str, str, bool], ...] = ()
+        self._heard: set[str] = set()
+        """The stories with events."""
+        self._saved: dict[str, tuple[tuple[str, ...], int, int]] = {}
+        """What the checkpoints have of the stories' changes, and a revert keeps: files, lines added and removed."""
 
     def elapsed_s(self, now: datetime) -> float:
         """Return the loop's running time in seconds, including earlier runs."""
-        return self.timeline.elapsed_s(now, self._since)
+        return self._timeline.elapsed_s(now, self._since)
 
-    @property
-    def since(self) -> datetime | None:
-        """From when on events are counted; None for all of them."""
-        return self._since
+    def at(self, now: datetime) -> LoopHistory:
+        """Return the history up to now, as a value that no later event changes."""
+        history, runs = self.history, self._timeline.runs_since(self._since)
+        attempts = sorted(history.attempts, key=lambda one: one.iteration)
+        return msgspec.structs.replace(
+            history,
+            began_at=runs[0].began_at if runs else None,
+            ended_at=runs[-1].ended_at if runs else None,
+            elapsed_s=round(self.elapsed_s(now), 3),
+            now=self._now(),
+            stories=[
+                msgspec.structs.replace(story, seconds=round(self.spent_s(story, now), 3)) for story in history.stories
+            ],
+            attempts=attempts,
+            stretches=[*history.stretches, *_running(attempts, now)],
+            boxes=[*history.boxes],
+            runs=runs,
+            warnings=tuple(one_line(event.message, 400) for event in self.warnings if event.about != "commit"),
+        )
+
+    def _now(self) -> LoopNow:
+        if self.ended_at is not None:
+            return LoopNow()
+        return LoopNow(**{name: getattr(self, name) for name in LoopNow.__struct_fields__})
+
+    def spent_s(self, story: StoryHistory, now: datetime) -> float:
+        """Return the time spent on a story in seconds, including a running attempt."""
+        last = self.history.attempts[-1] if self.history.attempts else None
+        runs = last is not None and not last.outcome and last.story_id == story.id
+        return story.seconds + (last.lasts_s(now) if last and runs and story.mark is StoryMark.RUNNING else 0.0)
 
     def left_s(self, now: datetime) -> float | None:
         """Return the seconds until all stories are done, at the pace of those that are; None if that is unknown."""
-        shown = list(self.shown.values())
-        done = [story for story in shown if story.mark is StoryMark.DONE and story.attempts]
+        shown = self.history.stories
+        done = [story for story in shown if story.mark is StoryMark.DONE and story.iteration]
         left = len(shown) - self.completed
         if self._whole or not done or not left or self.ended is not None:
             return None
-        pace_s = sum(story.seconds + story.spent.gates_s for story in done) / len(done)
+        pace_s = sum(story.seconds + story.gates_s for story in done) / len(done)
         current = self.stories.get(self.current or WHOLE)
-        begun_s = (
-            current.spent_s(now) + current.spent.gates_s if current and current.mark is not StoryMark.DONE else 0.0
-        )
+        open_now = current is not None and current.mark is not StoryMark.DONE
+        begun_s = self.spent_s(current, now) + current.gates_s if current and open_now else 0.0
         wait_s = (self.waiting.until - now).total_seconds() if self.waiting else 0.0
         return max(0.0, wait_s) + pace_s * (left - 1) + max(0.0, pace_s - begun_s)
 
@@ -92,9 +119,14 @@ class LoopProgress:
         return max(0.0, ((self.ended_at or now) - self.started_at).total_seconds()) if self.started_at else 0.0
 
     @property
+    def heard_at(self) -> datetime | None:
+        """When its last event was written."""
+        return self._timeline.heard_at
+
+    @property
     def usage(self) -> Usage:
         """The usage of all iterations, the running one included."""
-        return self.timeline.receipt.usage + self._running
+        return self.history.receipt.usage + self._running
 
     @property
     def running_usage(self) -> Usage:
@@ -104,12 +136,7 @@ class LoopProgress:
     @property
     def completed(self) -> int:
         """The number of finished stories."""
-        return sum(story.mark is StoryMark.DONE for story in self.shown.values())
-
-    @property
-    def shown(self) -> dict[str, StoryView]:
-        """The stories, without the place of events that came before the first one."""
-        return {name: one for name, one in self.stories.items() if name != WHOLE} or self.stories
+        return sum(story.mark is StoryMark.DONE for story in self.history.stories)
 
     def know(self, stories: StoryList) -> bool:
         """Update the list of stories, in order; return whether it changed."""
@@ -120,26 +147,27 @@ class LoopProgress:
         known = self.stories
         self.stories = {}
         for story_id, title, complete in listed:
-            story = known.pop(story_id, None) or _new(story_id, title)
+            story = known.pop(story_id, None) or StoryHistory(id=story_id, title=title)
             story.title = title
             if story_id != self.current and (complete or story.mark is StoryMark.DONE):
-                story.mark = StoryMark.DONE if complete else StoryMark.WAITING
+                story.become(StoryMark.DONE if complete else StoryMark.WAITING)
             self.stories[story_id] = story
-        self.stories.update((name, one) for name, one in known.items() if one.seen)  # removed stories with events stay
+        self.stories |= {name: one for name, one in known.items() if name in self._heard}  # removed ones stay
+        self._list()
         return True
 
-    def fold(self, event: events.Event) -> StoryView:
+    def fold(self, event: events.Event) -> StoryHistory:
         """Apply one event and return its story."""
         if self._since is not None and event.at is not None and event.at < self._since:
             if isinstance(event, events.RunStarted | events.RunEnded):
-                self.timeline.fold(event)
+                self._timeline.fold(event)
             if isinstance(event, _CONTEXT):
                 self._apply(event)
             return self._story()
-        self.timeline.fold(event)
+        self._timeline.fold(event)
         self._apply(event)
         story = self._story()
-        story.seen += 1
+        self._heard.add(story.id)
         return story
 
     def _apply(self, event: events.Event) -> None:
@@ -153,15 +181,18 @@ class LoopProgress:
                 self.iteration = event.iteration
                 self.waiting = None
                 story = self._story()
-                story.begin(IterationFigures(event.iteration, self.attempt, story.id, event.run_id, began_at=event.at))
+                story.begin(event.iteration)
+                self.history.attempts.append(
+                    IterationFigures(event.iteration, self.attempt, story.id, event.run_id, began_at=event.at)
+                )
             case events.StoryProgress():
                 self._enter(event)
             case events.CheckpointSaved():
                 self._save(event)
             case events.Reverted():
-                self._named(event.story_id, "").revert(event.kept_as, event.at)
+                self._revert(event)
             case events.StoryDone():
-                self._named(event.story_id, event.title).accept(event.proof, event.evidence, event.commit)
+                self._accept(self._named(event.story_id, event.title), event, event.commit)
             case events.IterationEnded():
                 self._end_iteration(event.record)
             case events.Waiting():
@@ -179,8 +210,9 @@ class LoopProgress:
                 self.working = event if event.share < 1 else None
             case events.Complete():
                 self.complete = event
+                self.history.proof, self.history.evidence = event.proof or Proof.WORD, event.evidence
                 if self._whole:
-                    self._story().accept(event.proof, event.evidence, None)
+                    self._accept(self._story(), event, None)
             case events.Warned():
                 self.warnings.append(event)
             case events.StopRequested():
@@ -192,13 +224,14 @@ class LoopProgress:
             case _:
                 pass
 
-    @property
-    def agent(self) -> str:
-        """The agent and its model; empty before the first run."""
-        return f"{self.harness} {self.model or ''}".strip()
+    def agent_is(self, harness: str, model: str | None, sandbox: str) -> None:
+        """Note which agent works, and in which sandbox."""
+        self.harness, self.model = harness, model
+        self.history.agent, self.history.sandbox = f"{harness} {model or ''}".strip(), sandbox
 
     def _begin(self, event: events.RunStarted) -> None:
-        self.harness, self.model, self.sandbox = event.harness, event.model, event.sandbox
+        self.agent_is(event.harness, event.model, event.sandbox)
+        self.history.proof, self.history.evidence, self.history.kept = None, "", ""
         self.limits = event.limits
         self.iteration = event.iteration
         self.started_at, self.ended_at = event.started_at or event.at, None
@@ -206,19 +239,21 @@ class LoopProgress:
         self.stop_pending = False
         for story in self.stories.values():
             if story.mark is StoryMark.FAILED:
-                story.mark = StoryMark.WAITING
+                story.become(StoryMark.WAITING)
         if self._whole:
-            self._story().mark = StoryMark.RUNNING
+            self._story().become(StoryMark.RUNNING)
 
     def _enter(self, event: events.StoryProgress) -> None:
         story = self._named(event.story_id, event.title)
-        if self.current not in (None, event.story_id) and (before := self.stories.get(self.current or "")):
-            before.mark = StoryMark.WAITING if before.mark is StoryMark.RUNNING else before.mark
+        before = self.stories.get(self.current) if self.current not in (None, event.story_id) else None
+        if before is not None and before.mark is StoryMark.RUNNING:
+            before.become(StoryMark.WAITING)
         before_first = self.stories.pop(WHOLE, None)
-        story.seen += before_first.seen if before_first else 0
+        self._list()
         if not story.gates:
             story.gates = before_first.gates if before_first else self._gates_to_run()
-        story.title, story.mark = event.title, StoryMark.RUNNING
+        story.title = event.title
+        story.become(StoryMark.RUNNING)
         self.current, self.attempt, self.max_attempts = event.story_id, event.attempt, event.max_attempts
 
     def _gates_to_run(self) -> dict[str, GateView]:
@@ -232,39 +267,65 @@ class LoopProgress:
                 story.until = event.tree
         story = self._named(event.story_id, "")
         story.since, story.until = event.tree, ""
-        story.at_checkpoint = frozenset(story.files)
+        self._saved[story.id] = (story.files, story.added, story.removed)
+
+    def _revert(self, event: events.Reverted) -> None:
+        story = self._named(event.story_id, "")
+        story.files, story.added, story.removed = self._saved.get(story.id, ((), 0, 0))
+        if event.kept_as:
+            story.discarded += (DiscardedWork(at=event.at, iteration=story.iteration, name=event.kept_as),)
+            for last in self.history.of_story(story.id)[-1:]:
+                last.discarded = event.kept_as
+
+    def _accept(self, story: StoryHistory, event: events.StoryDone | events.Complete, commit: str | None) -> None:
+        story.accept(event.proof, event.evidence, commit)
+        self._add_commits(story)
+
+    def _add_commits(self, story: StoryHistory) -> None:
+        self.history.commits = tuple(dict.fromkeys((*self.history.commits, *story.commits)))
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()
-        self.charted.append(story.end(record))
+        begun = (one for one in reversed(self.history.attempts) if one.iteration == record.iteration)
+        attempt = next(begun, None)
+        if attempt is None:
+            attempt = IterationFigures(record.iteration, record.attempt or 1)
+            story.attempts, story.iteration = story.attempts + 1, record.iteration
+            self.history.attempts.append(attempt)
+        attempt.end(record)
+        story.end(record, attempt)
+        self._add_commits(story)
         self._running = Usage()
         if record.outcome is not OutcomeKind.INTERRUPTED:
             self.iteration = max(self.iteration, record.iteration)
 
     def _end(self, event: events.RunEnded) -> None:
         self.ended, self.ended_at = event, event.ended_at or event.at
+        self.history.kept = self.error.kept if self.error else ""
         self.waiting = self.checking = self.working = None
         current = WHOLE if self._whole else self.current
         story = self.stories.get(current) if current is not None else None
         if story is not None and story.mark is not StoryMark.DONE:
             if event.status is Status.DONE:
-                story.mark = StoryMark.DONE
+                story.become(StoryMark.DONE)
             else:
-                story.mark = StoryMark.FAILED if event.status is Status.STUCK else StoryMark.WAITING
+                story.become(StoryMark.FAILED if event.status is Status.STUCK else StoryMark.WAITING)
 
     def close(self, at: datetime | None = None) -> None:
         """End the run if its runner was killed: at the given time, else with its last event."""
         if self.ended is not None:
             return
-        self.ended_at = at or self.timeline.heard_at
+        self.ended_at = at or self._timeline.heard_at
         self.waiting = self.checking = self.working = None
-        for story in self.stories.values():
-            if story.attempts and not story.attempts[-1].outcome and self.ended_at is not None:
-                record = self._interrupted(story.attempts[-1], self.ended_at)
-                self.timeline.fold(events.IterationEnded(record=record))
+        for attempt in self.history.attempts[-1:]:
+            if not attempt.outcome and self.ended_at is not None:
+                record = self._interrupted(attempt, self.ended_at)
+                self._timeline.fold(events.IterationEnded(record=record))
                 self._end_iteration(record)
-            story.mark = StoryMark.WAITING if story.mark is StoryMark.RUNNING else story.mark
-        self.timeline.close(self.ended_at)
+        for story in self.stories.values():
+            if story.mark is StoryMark.RUNNING:
+                story.become(StoryMark.WAITING)
+        self._timeline.close(self.ended_at)
 
     def _interrupted(self, attempt: IterationFigures, at: datetime) -> IterationRecord:
         """Return the record that the next run will write of an attempt whose runner was killed."""
@@ -280,18 +341,26 @@ class LoopProgress:
         record = ended_early(begun, ended_at=max(at, begun.started_at))
         return msgspec.structs.replace(record, usage=self._running)
 
-    def _named(self, story_id: str, title: str) -> StoryView:
+    def _named(self, story_id: str, title: str) -> StoryHistory:
         found = self.stories.get(story_id)
         if found is None:
-            found = self.stories[story_id] = _new(story_id, title)
+            found = self.stories[story_id] = StoryHistory(id=story_id, title=title)
+            self._list()
         return found
 
-    def _story(self) -> StoryView:
+    def _list(self) -> None:
+        """List the stories in the history, without the place of events that came before the first one."""
+        self.history.stories = [one for one in self.stories.values() if one.id != WHOLE] or [*self.stories.values()]
+
+    def _story(self) -> StoryHistory:
         """Return the story of events that name none."""
         if self.current is None:
             return self._named(WHOLE, "The whole change")
         return self._named(self.current, "")
 
 
-def _new(story_id: str, title: str) -> StoryView:
-    return StoryView(story_id, title, spent=StoryReceipt(id=story_id))
+def _running(attempts: list[IterationFigures], now: datetime) -> Iterable[Stretch]:
+    """Yield the stretch of an agent that is still working."""
+    if attempts and not attempts[-1].outcome and attempts[-1].began_at is not None:
+        label = f"iteration {attempts[-1].iteration}"
+        yield Stretch(activity=Activity.AGENT, began_at=attempts[-1].began_at, ended_at=now, label=label)

@@ -1,7 +1,7 @@
-"""The history of each story: its attempts, its verdict, and its discarded work."""
+"""The history of each story and iteration: verdict, figures, changes and discarded work."""
 
 from datetime import datetime
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 
 import msgspec
 
@@ -9,7 +9,6 @@ from spool.domain.agent.stream import Usage
 from spool.domain.judging.gates.findings import evidence
 from spool.domain.judging.gates.gate import GatePurpose, Proof
 from spool.domain.loop.outcome import OutcomeKind
-from spool.domain.loop.receipt import StoryReceipt
 from spool.domain.loop.state import IterationRecord
 
 WHOLE = ""
@@ -32,13 +31,13 @@ def outcome_of(record: IterationRecord) -> str:
     return REFUSED if record.rejected else str(record.outcome)
 
 
-class StoryMark(Enum):
-    """The state of a story."""
+class StoryMark(StrEnum):
+    """The state of a story in the last run."""
 
-    WAITING = auto()
-    RUNNING = auto()
-    DONE = auto()
-    FAILED = auto()
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
 
 
 class StoryStanding(StrEnum):
@@ -124,78 +123,79 @@ class IterationFigures(msgspec.Struct):
         self.commits = tuple(dict.fromkeys((*record.commits, *([record.commit] if record.commit else []))))
 
 
-class StoryView(msgspec.Struct):
-    """One story and its figures."""
+class DiffStat(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a change, without what was reverted; a line that two iterations changed counts twice."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    commits: int = 0
+
+
+class StoryHistory(msgspec.Struct, kw_only=True):
+    """One story: where it stands, and what it took, without a running attempt."""
 
     id: str
     title: str
     mark: StoryMark = StoryMark.WAITING
-    attempts: list[IterationFigures] = []
-    spent: StoryReceipt = StoryReceipt(id=WHOLE)
-    """The use by its iterations, without a running one."""
-    files: set[str] = set()
-    """The files that its attempts changed, without those that were reverted."""
-    at_checkpoint: frozenset[str] = frozenset()
-    """The changed files that its checkpoint has, and a revert keeps."""
-    seen: int = 0
-    """The number of its events."""
-    since: str = ""
-    """The tree of its checkpoint."""
-    until: str = ""
-    """The tree of the next story's checkpoint, once saved."""
-    proof: Proof | None = None
-    """The gates' proof when they accepted it."""
+    standing: StoryStanding = StoryStanding.OPEN
     evidence: str = ""
     """The verdict's evidence, in one line."""
-    commits: list[str] = []
-    discarded: list[DiscardedWork] = []
+    proof: Proof | None = None
+    """The gates' proof when they accepted it."""
+    attempts: int = 0
+    """A wait for a rate limit is none."""
+    iteration: int | None = None
+    """Its latest iteration."""
+    outcome: str = ""
+    """How its last attempt ended."""
+    seconds: float = 0.0
+    """Seconds of its agents."""
+    gates_s: float = 0.0
+    usage: Usage = Usage()
+    commits: tuple[str, ...] = ()
+    discarded: tuple[DiscardedWork, ...] = ()
+    files: tuple[str, ...] = ()
+    """The files that its attempts changed, without those that were reverted."""
+    added: int = 0
+    removed: int = 0
+    since: str = ""
+    """The tree of its checkpoint; empty without one."""
+    until: str = ""
+    """The tree of the next story's checkpoint; empty if the working tree is to compare with."""
     gates: dict[str, GateView] = {}
     """Its gates, in the order in which they first ran."""
 
     @property
-    def usage(self) -> Usage:
-        """The usage of its iterations, without a running one."""
-        return self.spent.usage
+    def changed(self) -> DiffStat:
+        """The size of its changes."""
+        return DiffStat(files=len(self.files), added=self.added, removed=self.removed, commits=len(self.commits))
 
-    @property
-    def seconds(self) -> float:
-        """The seconds of its agents, without a running one."""
-        return self.spent.agent_s
+    def become(self, mark: StoryMark) -> None:
+        """Change its state, and the verdict with it."""
+        self.mark, self.standing = mark, self._standing(mark)
 
-    def spent_s(self, now: datetime) -> float:
-        """Return the time spent on it in seconds, including a running attempt."""
-        runs = bool(self.attempts) and not self.attempts[-1].outcome
-        return self.seconds + (self.attempts[-1].lasts_s(now) if runs else 0.0)
-
-    @property
-    def tries(self) -> int:
-        """The number of its attempts; a wait for a rate limit is none."""
-        return sum(one.outcome != OutcomeKind.RATE_LIMITED for one in self.attempts)
-
-    @property
-    def iteration(self) -> int | None:
-        """Its latest iteration."""
-        return self.attempts[-1].iteration if self.attempts else None
-
-    @property
-    def standing(self) -> StoryStanding:
-        """The verdict on it so far."""
-        if self.mark is StoryMark.RUNNING:
+    def _standing(self, mark: StoryMark) -> StoryStanding:
+        if mark is StoryMark.RUNNING:
             return StoryStanding.RUNNING
-        if self.mark is StoryMark.DONE:
-            if not self.attempts and self.proof is None:
+        if mark is StoryMark.DONE:
+            if self.iteration is None and self.proof is None:
                 return StoryStanding.EARLIER
             return StoryStanding(self.proof) if self.proof in (Proof.PROVED, Proof.UNBROKEN) else StoryStanding.WORD
-        tried = [one for one in self.attempts if one.outcome and one.outcome != OutcomeKind.RATE_LIMITED]
-        if not tried:
-            return StoryStanding.OPEN
-        if tried[-1].outcome == REFUSED:
-            return StoryStanding.REFUSED
-        return StoryStanding.UNFINISHED if tried[-1].outcome == OutcomeKind.INTERRUPTED else StoryStanding.FAILED
+        match self.outcome:
+            case "":
+                return StoryStanding.OPEN
+            case _ if self.outcome == REFUSED:
+                return StoryStanding.REFUSED
+            case OutcomeKind.INTERRUPTED:
+                return StoryStanding.UNFINISHED
+            case _:
+                return StoryStanding.FAILED
 
-    def begin(self, attempt: IterationFigures) -> None:
+    def begin(self, iteration: int) -> None:
         """Start an attempt; its gates are still to run."""
-        self.attempts.append(attempt)
+        self.iteration = iteration
+        self.attempts += 1
         self.gates = {name: GateView(expected_s=gate.expected_s) for name, gate in self.gates.items()}
 
     def start_gate(self, name: str, purpose: GatePurpose, expected_s: float, at: datetime | None) -> None:
@@ -210,39 +210,33 @@ class StoryView(msgspec.Struct):
         weighed = before.weighed and not judged
         self.gates[name] = msgspec.structs.replace(before, green=said, weighed=weighed, since=None, expected_s=seconds)
 
-    def end(self, record: IterationRecord) -> IterationFigures:
-        """End an attempt, and add up what it took."""
-        attempt = next((one for one in reversed(self.attempts) if one.iteration == record.iteration), None)
-        if attempt is None:
-            attempt = IterationFigures(record.iteration, record.attempt or 1)
-            self.attempts.append(attempt)
-        attempt.end(record)
-        self.spent = self.spent.with_iteration(record)
+    def end(self, record: IterationRecord, ended: IterationFigures) -> None:
+        """Add up what an attempt took, and note what was said of it."""
+        if ended.outcome == OutcomeKind.RATE_LIMITED:
+            self.attempts -= 1
+        else:
+            self.outcome = ended.outcome
+        self.seconds = round(self.seconds + record.duration_s, 3)
+        self.gates_s = round(self.gates_s + record.gates_s, 3)
+        self.usage += record.usage
+        self.added, self.removed = self.added + record.insertions, self.removed + record.deletions
         if len(self.files) < _FILES:
-            self.files.update(record.files)
-        self._commit(attempt.commits)
+            self.files = tuple(sorted({*self.files, *record.files}))
+        self._commit(ended.commits)
         for result in record.gates:  # a gate that is red as it was before refuses nothing
             before = self.gates.get(result.name, GateView())
             self.gates[result.name] = msgspec.structs.replace(before, green=result.passed, weighed=True, since=None)
         if record.rejected:
             self.evidence = f"{record.rejected.name}: {record.rejected.why}"
         else:
-            self.evidence = evidence(record.gates) if record.accepted else attempt.reason
-        return attempt
-
-    def revert(self, name: str, at: datetime | None) -> None:
-        """Undo its last attempt's changes."""
-        self.files = set(self.at_checkpoint)
-        if name:
-            self.discarded.append(DiscardedWork(at=at, iteration=self.iteration, name=name))
-            if self.attempts:
-                self.attempts[-1].discarded = name
+            self.evidence = evidence(record.gates) if record.accepted else ended.reason
+        self.become(self.mark)
 
     def accept(self, proof: Proof | None, evidence: str, commit: str | None) -> None:
         """Mark it as done."""
-        self.mark, self.proof = StoryMark.DONE, proof
-        self.evidence = evidence or self.evidence
+        self.proof, self.evidence = proof, evidence or self.evidence
         self._commit((commit,) if commit else ())
+        self.become(StoryMark.DONE)
 
     def _commit(self, commits: tuple[str, ...]) -> None:
-        self.commits += [name for name in commits if name not in self.commits]
+        self.commits = tuple(dict.fromkeys((*self.commits, *commits)))

@@ -1,15 +1,12 @@
-"""The timeline of a loop: runs, stretches of agent, gates and waits, boxes, commits, and the receipt's sums."""
+"""Sums up the timeline of a loop: runs, stretches of agent, gates and waits, boxes, and the receipt."""
 
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-import msgspec
-
+from spool.domain.account.history import Activity, BoxPoint, LoopHistory, Run, Stretch
 from spool.domain.account.story_history import is_trouble, outcome_of
 from spool.domain.change.tasks import Boxes
 from spool.domain.judging.gates.gate import BEFORE_AGENT, JUDGING
 from spool.domain.loop import events
-from spool.domain.loop.receipt import Receipt
 from spool.domain.loop.state import IterationRecord
 from spool.domain.loop.summary import DIED
 from spool.domain.loop.verdict import Status
@@ -17,63 +14,11 @@ from spool.domain.loop.verdict import Status
 _OF_AGENT = (events.AgentEvent, events.StoryEvent)
 
 
-class Activity(StrEnum):
-    """The activity in a stretch of time."""
-
-    AGENT = "agent"
-    GATES = "gates"
-    WAIT = "wait"
-
-
-class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of time with one activity."""
-
-    activity: Activity
-    began_at: datetime
-    ended_at: datetime
-    label: str
-    good: bool | None = None
-    """Whether it went well; None if that is not said."""
-
-    @property
-    def seconds(self) -> float:
-        """Its length by the clock."""
-        return max(0.0, (self.ended_at - self.began_at).total_seconds())
-
-
-class BoxPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The boxes at one moment."""
-
-    at: datetime
-    done: int
-    total: int
-
-
-class Run(msgspec.Struct):
-    """One run of the loop."""
-
-    run_id: str
-    harness: str
-    model: str | None
-    began_at: datetime | None
-    ended_at: datetime | None = None
-    status: Status = Status.RUNNING
-    reason: str = ""
-
-
 class Timeline:
-    """Folds the events into stretches and sums; it grows with the iterations, not with the agent's output."""
+    """Folds events into the stretches and sums of a history."""
 
-    def __init__(self) -> None:
-        self.receipt = Receipt()
-        self.runs: list[Run] = []
-        self.stretches: list[Stretch] = []
-        self.boxes: list[BoxPoint] = []
-        self.baseline_s = 0.0
-        self.failed_commits: list[str] = []
-        self.vetoes = 0
-        self.reverts = 0
-        self.refused_claims = 0
+    def __init__(self, history: LoopHistory) -> None:
+        self._history = history
         self.heard_at: datetime | None = None
         self._gate: events.GateStarted | None = None
         self._wait: events.Waiting | None = None
@@ -88,15 +33,15 @@ class Timeline:
         match event:
             case events.RunStarted():
                 self.close()
-                self.runs.append(Run(event.run_id, event.harness, event.model, event.started_at or event.at))
+                self._begin_run(event)
             case events.IterationStarted():
                 self._count(event.at, event.boxes)
             case events.IterationEnded():
                 self._end_iteration(event.record)
             case events.Reverted():
-                self.reverts += 1
+                self._history.reverts += 1
             case events.StoryDone():
-                self.receipt = self.receipt.with_story_done(event.story_id, event.proof)
+                self._history.receipt = self._history.receipt.with_story_done(event.story_id, event.proof)
                 self._count(event.at, event.boxes)
             case events.Complete():
                 self._count(event.at, event.boxes)
@@ -107,19 +52,19 @@ class Timeline:
             case events.Waiting():
                 self._wait = event
             case events.Warned(about="commit"):
-                self.failed_commits.append(event.message)
+                self._history.failed_commits += (event.message,)
             case events.RunEnded():
-                self._end_run(event)
+                self._end_run(event.ended_at or event.at, event.status, event.reason)
             case _:
                 pass
         self.heard_at = event.at or self.heard_at
 
     def _end_iteration(self, record: IterationRecord) -> None:
-        self.receipt = self.receipt.with_iteration(record)
-        self.vetoes += len(record.vetoes)
-        self.refused_claims += record.rejected is not None
+        self._history.receipt = self._history.receipt.with_iteration(record)
+        self._history.refused_promises += len(record.vetoes)
+        self._history.refused_claims += record.rejected is not None
         self._count(record.ended_at, record.boxes)
-        self.stretches.append(
+        self._history.stretches.append(
             Stretch(
                 activity=Activity.AGENT,
                 began_at=record.started_at,
@@ -132,12 +77,12 @@ class Timeline:
     def _end_gate(self, event: events.GateEnded) -> None:
         began, self._gate = self._gate, None
         if event.purpose in BEFORE_AGENT:
-            self.baseline_s = round(self.baseline_s + event.duration_s, 3)
+            self._history.baseline_s = round(self._history.baseline_s + event.duration_s, 3)
         if event.at is None:
             return
         start = began.at if began is not None and began.at else event.at - timedelta(seconds=event.duration_s)
         good = event.green if event.purpose in JUDGING else None
-        self.stretches.append(
+        self._history.stretches.append(
             Stretch(activity=Activity.GATES, began_at=start, ended_at=event.at, label=event.gate, good=good)
         )
 
@@ -155,16 +100,16 @@ class Timeline:
                 self._wait = wait
                 return
             seconds = min(wait.seconds, max(0.0, passed))
-        self.receipt = self.receipt.with_wait(seconds)
+        self._history.receipt = self._history.receipt.with_wait(seconds)
         if wait.at is not None:
             end = wait.at + timedelta(seconds=seconds)
-            self.stretches.append(
+            self._history.stretches.append(
                 Stretch(activity=Activity.WAIT, began_at=wait.at, ended_at=end, label=wait.reason, good=None)
             )
 
     def runs_since(self, since: datetime | None) -> list[Run]:
         """Return the runs that were active since then."""
-        return [run for run in self.runs if since is None or run.ended_at is None or run.ended_at >= since]
+        return [run for run in self._history.runs if since is None or run.ended_at is None or run.ended_at >= since]
 
     def elapsed_s(self, now: datetime, since: datetime | None = None) -> float:
         """Return the time of the runs by the clock, in seconds; a running one is counted up to now."""
@@ -175,26 +120,25 @@ class Timeline:
                 total += max(0.0, ((run.ended_at or now) - began).total_seconds())
         return total
 
-    def _end_run(self, event: events.RunEnded) -> None:
-        if self.runs and self.runs[-1].status is Status.RUNNING:  # a run that fails before its loop only ends
-            run = self.runs[-1]
-            run.ended_at, run.status, run.reason = event.ended_at or event.at, event.status, event.reason
+    def _begin_run(self, event: events.RunStarted) -> None:
+        self._history.runs.append(Run(event.run_id, event.harness, event.model, event.started_at or event.at))
+        self._history.status, self._history.reason = Status.RUNNING, ""
+
+    def _end_run(self, at: datetime | None, status: Status, reason: str) -> None:
+        """End the last run, unless it has ended: a run that fails before its loop only ends."""
+        if self._history.runs and self._history.runs[-1].status is Status.RUNNING:
+            run = self._history.runs[-1]
+            run.ended_at, run.status, run.reason = at, status, reason
+            self._history.status, self._history.reason = status, reason
 
     def close(self, at: datetime | None = None) -> None:
         """End a run that was killed: at the given time, else with its last event."""
-        if self.runs and self.runs[-1].status is Status.RUNNING:
-            run = self.runs[-1]
-            run.ended_at, run.status, run.reason = at or self.heard_at, Status.STOPPED, DIED
+        self._end_run(at or self.heard_at, Status.STOPPED, DIED)
         self._gate = None
 
     def _count(self, at: datetime | None, boxes: Boxes | None) -> None:
         if at is None or boxes is None:
             return
-        last = self.boxes[-1] if self.boxes else None
+        last = self._history.boxes[-1] if self._history.boxes else None
         if last is None or (last.done, last.total) != (boxes.done, boxes.total):
-            self.boxes.append(BoxPoint(at=at, done=boxes.done, total=boxes.total))
-
-    @property
-    def commits_failed(self) -> int:
-        """The number of commits that failed."""
-        return len(self.failed_commits)
+            self._history.boxes.append(BoxPoint(at=at, done=boxes.done, total=boxes.total))

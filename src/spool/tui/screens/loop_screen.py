@@ -14,8 +14,8 @@ from textual.containers import Container
 from textual.message import Message
 
 from spool.app.loops.client import Client
-from spool.app.reporting.loop_reports import Reported
-from spool.domain.account.progress import StoryView
+from spool.domain.account.account import LoopAccount
+from spool.domain.account.progress import StoryHistory
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import clean, one_line
 from spool.errors import SpoolError
@@ -95,7 +95,7 @@ class LoopScreen(SpoolScreen):
     class Stopped(Message):
         """The loop has ended because it was asked to here."""
 
-        report: Reported
+        report: LoopAccount
         kept: str
 
     def __init__(self, client: Client, loop: LoopSummary, *, started: bool = False) -> None:
@@ -148,7 +148,7 @@ class LoopScreen(SpoolScreen):
         self.call_after_refresh(self._paint)
 
     @property
-    def view(self) -> StoryView | None:
+    def view(self) -> StoryHistory | None:
         """The story on screen: the running one unless another was selected."""
         return self._watch.view(self._selected)
 

@@ -7,7 +7,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from spool.app.reporting.loop_reports import Reported
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.story_history import StoryStanding
 from spool.domain.text.plain_text import one_line
 from spool.tui import reports
@@ -44,7 +44,7 @@ class ResultScreen(KeyedScreen[str | None]):
         Binding("q", "leave", "Quit"),
     ]
 
-    def __init__(self, change: str, report: Callable[[], Awaitable[Reported]]) -> None:
+    def __init__(self, change: str, report: Callable[[], Awaitable[LoopAccount]]) -> None:
         super().__init__()
         self._change = change
         self._report = report
@@ -98,7 +98,7 @@ class ResultScreen(KeyedScreen[str | None]):
             self.dismiss(self._stories[story])
 
 
-def _of_interest(reported: Reported) -> int:
+def _of_interest(reported: LoopAccount) -> int:
     """Return the first story that was begun and is not done, else the first."""
-    stories = reported.account.stories
+    stories = reported.history.stories
     return next((at for at, one in enumerate(stories) if one.attempts and one.standing not in _DONE), 0)

@@ -31,10 +31,10 @@ class LoopTitle(Static):
         """Show a loop's current state."""
         now, room = datetime.now(UTC), self.size.width
         right = self._right(progress, now, over=over, replayed=replayed)
-        first = spread(Text(one_line(progress.change, 120), "bold"), right, room)
+        first = spread(Text(one_line(progress.history.change, 120), "bold"), right, room)
         budgets = [budget_left(progress, around.today, now, brief=brief) for brief in (False, True)]
         names = (self._loop.name or self._loop.root.rpartition("/")[2], around.branch)
-        second = second_line(names, progress.agent, progress.sandbox, budgets, room)
+        second = second_line(names, progress.history.agent, progress.history.sandbox, budgets, room)
         self.update(Text("\n", no_wrap=True).join((first, second)), layout=False)
 
     def _right(self, progress: LoopProgress, now: datetime, *, over: bool, replayed: float) -> Text:
@@ -43,7 +43,7 @@ class LoopTitle(Static):
         text = Text.assemble((state, state_style(progress, state)))
         roomy = self.size.width >= _ROOMY
         if self._loop.door == "run":
-            done, total = progress.completed, max(len(progress.shown), 1)
+            done, total = progress.completed, max(len(progress.history.stories), 1)
             text.append("  ").append_text(bar(done / total, _BAR if roomy else _BAR // 3)).append(f" {done} of {total}")
         if replayed < 1 and progress.harness:
             text.append(f"{_DOT}reading {replayed:.0%}", Role.DIM.style)

@@ -35,7 +35,7 @@ class Meter(Horizontal):
         line = self.query_one("#figures", Static)
         text = figures(progress, datetime.now(UTC), line.size.width)
         line.update(Text(text, no_wrap=True, overflow="ellipsis"), layout=False)
-        charted = list(progress.charted)[-_ITERATIONS:]
+        charted = [one for one in progress.history.attempts[-_ITERATIONS - 1 :] if one.outcome][-_ITERATIONS:]
         for name, values in (
             ("time", [one.seconds for one in charted]),
             ("tokens", [float(one.usage.tokens or 0) for one in charted]),

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from spool.domain.account.progress import WHOLE, StoryMark, StoryView
+from spool.domain.account.progress import WHOLE, StoryHistory, StoryMark
 from spool.domain.account.story_history import GateView
 from spool.domain.change.story import Story, StoryList, StoryTask
 from spool.domain.text.plain_text import one_line
@@ -98,7 +98,7 @@ class Stories(Container):
         yield TileRow("waiting for the first story", id="row")
         yield Static(id="task", markup=False)
 
-    def show(self, watch: WatchedLoop, shown: StoryView | None) -> None:
+    def show(self, watch: WatchedLoop, shown: StoryHistory | None) -> None:
         """Show the stories of a loop."""
         stories = watch.progress.stories.values()
         tiles = [tile_of(one, running=watch.reading and one.id == watch.current) for one in stories]
@@ -126,9 +126,9 @@ class Stories(Container):
         self.post_message(self.Picked(event.tile))
 
 
-def tile_of(story: StoryView, *, running: bool = False) -> Tile:
+def tile_of(story: StoryHistory, *, running: bool = False) -> Tile:
     """Return a story as a tile; what is done says what that rests on."""
-    tries = f" ×{story.tries}" if story.tries > 1 else ""  # noqa: RUF001 - the sign that people read as "times"
+    tries = f" ×{story.attempts}" if story.attempts > 1 else ""  # noqa: RUF001 - the sign that people read as "times"
     name = one_line(f"{story.id} {story.title}".strip(), 60) + tries
     sign = MARKS[StoryMark.RUNNING if running else story.mark]
     rests_on = str(story.standing) if story.mark is StoryMark.DONE else ""
@@ -137,24 +137,24 @@ def tile_of(story: StoryView, *, running: bool = False) -> Tile:
     return Tile(story.id, name, one_line(story.id or story.title, 12), sign, rests_on)
 
 
-def parts_of(story: StoryView, stories: StoryList, gates: Sequence[str]) -> tuple[StoryPart, ...]:
+def parts_of(story: StoryHistory, stories: StoryList, gates: Sequence[str]) -> tuple[StoryPart, ...]:
     """Return the tasks of a story, and its gates once it has begun."""
     found = [_task(task) for one in _shown(story, stories) for task in one.tasks]
-    if story.attempts or story.gates:
+    if story.iteration is not None or story.gates:
         names = dict.fromkeys((*gates, *story.gates))
         found += [StoryPart(Sign("─", Role.DIM), "", "gates")] if names else []
         found += [_gate(name, story.gates.get(name, GateView())) for name in names]
     return tuple(found)
 
 
-def open_task(story: StoryView, stories: StoryList) -> tuple[int, int, str]:
+def open_task(story: StoryHistory, stories: StoryList) -> tuple[int, int, str]:
     """Return how many tasks of a story are done, how many there are, and the first open one."""
     tasks = [task for one in _shown(story, stories) for task in one.tasks]
     first = next((f"{task.id} {task.text}" for task in tasks if task.open), "")
     return sum(not task.open for task in tasks), len(tasks), first
 
 
-def _shown(story: StoryView, stories: StoryList) -> list[Story]:
+def _shown(story: StoryHistory, stories: StoryList) -> list[Story]:
     return [one for one in stories.stories if story.id in (one.id, WHOLE)]
 
 

@@ -8,7 +8,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import TabPane
 
 from spool.app.loops.client import Client, Diff
-from spool.domain.account.progress import StoryView
+from spool.domain.account.progress import StoryHistory
 from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError
 from spool.tui import reports
@@ -35,7 +35,7 @@ class StoryTabs(Horizontal):
         super().__init__()
         self._client = client
         self._watch = watch
-        self._view: StoryView | None = None
+        self._view: StoryHistory | None = None
         self._pages: StoryPages | None = None
         self._log: LogPages | None = None
         self._compared_at = 0.0
@@ -93,7 +93,7 @@ class StoryTabs(Horizontal):
         else:
             event.stop()
 
-    def show(self, view: StoryView) -> None:
+    def show(self, view: StoryHistory) -> None:
         """Show the current state of a story."""
         if view is not self._view:
             self._view = view
@@ -107,7 +107,7 @@ class StoryTabs(Horizontal):
         if (active == "changes" or self._beside) and time.monotonic() - self._compared_at > _DIFF_S:
             self._compare(view)
 
-    def _show_agent(self, view: StoryView) -> None:
+    def _show_agent(self, view: StoryHistory) -> None:
         agent, index, before = self.query_one("#agent-text", PagedView), self._watch.index(view), self._pages
         if before is not None and index is before.index:
             agent.grown()
@@ -125,7 +125,7 @@ class StoryTabs(Horizontal):
 
     @work(group="diff")
     @one_at_a_time
-    async def _compare(self, view: StoryView) -> None:
+    async def _compare(self, view: StoryHistory) -> None:
         self._compared_at = time.monotonic()
         diff = Diff(note="this story has not started")
         if view.attempts:
@@ -140,7 +140,7 @@ class StoryTabs(Horizontal):
 
     @work(group="log")
     @one_at_a_time
-    async def _read_log(self, view: StoryView) -> None:
+    async def _read_log(self, view: StoryHistory) -> None:
         text = self.query_one("#log-text", PagedView)
         if view.iteration is None:
             self._log = None

@@ -73,19 +73,19 @@ def activity(progress: LoopProgress, now: datetime) -> str:
         return str(progress.ended.status)
     if waits := waiting_for(progress, now):
         return waits
-    story = progress.stories.get(progress.current or WHOLE)
-    if story is None or not story.attempts:
+    last = progress.history.attempts[-1] if progress.history.attempts else None
+    if last is None or last.story_id != (progress.current or WHOLE):
         return "starting"
-    if story.attempts[-1].outcome:
+    if last.outcome:
         return "continuing"
     where = f"story {one_line(progress.current, 20)} · " if progress.current else ""
-    iteration = f"{where}iteration {progress.iteration} · {words.duration(story.attempts[-1].lasts_s(now))}"
+    iteration = f"{where}iteration {progress.iteration} · {words.duration(last.lasts_s(now))}"
     return f"{iteration} · {last_output(progress, now)}".removesuffix(" · ")
 
 
 def last_output(progress: LoopProgress, now: datetime) -> str:
     """Return how long ago a loop last wrote: `last output 4s ago`; empty before that and after its end."""
-    heard = progress.timeline.heard_at
+    heard = progress.heard_at
     if heard is None or progress.ended is not None:
         return ""
     seconds = max(0.0, (now - heard).total_seconds())

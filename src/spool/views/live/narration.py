@@ -88,10 +88,8 @@ def closing_lines(progress: LoopProgress, event: events.RunEnded) -> list[Narrat
 
 
 def _left_by(progress: LoopProgress) -> list[str]:
-    stories = progress.stories.values()
-    commits = tuple(name for story in stories for name in story.commits)
-    failed = progress.timeline.commits_failed
-    discarded = [one for story in stories for one in story.discarded]
+    history = progress.history
+    commits, failed, discarded = history.commits, len(history.failed_commits), history.discarded
     lines = [f"{counted(len(commits), 'commit')}: {words.commits(commits).partition(' ')[2]}"] if commits else []
     lines += [f"{counted(failed, 'commit')} failed"] if failed else []
     if discarded:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from html import escape
 
-from spool.domain.account.history import LoopHistory
+from spool.domain.account.history import Activity, BoxPoint, LoopHistory, Stretch
 from spool.domain.account.story_history import IterationFigures, is_trouble
-from spool.domain.account.timeline import Activity, BoxPoint, Stretch
 from spool.domain.text.plain_text import one_line
 from spool.views import words
 
@@ -21,18 +20,18 @@ _SHORTEST = 0.15
 """Percent of the width that the shortest stretch takes."""
 
 
-def timeline(account: LoopHistory) -> str:
+def timeline(history: LoopHistory) -> str:
     """Draw the night: a lane for the agent, one for the gates and one for the waits."""
-    if not account.stretches:
+    if not history.stretches:
         return ""
-    start = min(one.began_at for one in account.stretches)
-    end = max(start + timedelta(seconds=1), *(one.ended_at for one in account.stretches))
+    start = min(one.began_at for one in history.stretches)
+    end = max(start + timedelta(seconds=1), *(one.ended_at for one in history.stretches))
     place = _placing(start, end)
     shapes = []
     for row, activity in enumerate(Activity):
         y = row * (_LANE + _GAP)
         shapes.append(f'<rect class="lane" x="0" y="{y}" width="100%" height="{_LANE}"/>')
-        lane = [one for one in account.stretches if one.activity is activity]
+        lane = [one for one in history.stretches if one.activity is activity]
         shapes += [_stretch(one, place, y) for one in _merged(lane, end - start)]
     height = 3 * (_LANE + _GAP)
     names = "".join(f"<span>{activity}</span>" for activity in Activity)
@@ -68,9 +67,9 @@ def _merged(lane: Sequence[Stretch], whole: timedelta) -> Iterable[Stretch]:
         yield held
 
 
-def per_iteration(account: LoopHistory) -> str:
+def per_iteration(history: LoopHistory) -> str:
     """Draw duration, tokens and cost of each iteration, as three small charts."""
-    ended = [one for one in account.attempts if one.outcome]
+    ended = [one for one in history.attempts if one.outcome]
     charts: tuple[tuple[str, Callable[[IterationFigures], float], Callable[[float], str]], ...] = (
         ("Duration", lambda one: one.seconds, words.duration),
         ("Tokens", lambda one: float(one.usage.tokens or 0), lambda value: words.tokens(round(value))),
@@ -113,16 +112,16 @@ def _bars(name: str, groups: list[list[IterationFigures]], values: list[float], 
     return f"<figcaption>{_text(label)}</figcaption>{_svg(label, _PLOT + 18, shapes)}"
 
 
-def boxes(account: LoopHistory) -> str:
+def boxes(history: LoopHistory) -> str:
     """Draw how many boxes were ticked over time."""
-    if len(account.boxes) < 2:
+    if len(history.boxes) < 2:
         return ""
-    start, end = account.boxes[0].at, max(account.boxes[-1].at, account.ended_at or account.boxes[-1].at)
+    start, end = history.boxes[0].at, max(history.boxes[-1].at, history.ended_at or history.boxes[-1].at)
     end = max(end, start + timedelta(seconds=1))
-    place, most = _placing(start, end), max(point.total for point in account.boxes) or 1
+    place, most = _placing(start, end), max(point.total for point in history.boxes) or 1
     shapes = []
-    following: list[BoxPoint | None] = [*account.boxes[1:], None]
-    for point, after in zip(account.boxes, following, strict=True):
+    following: list[BoxPoint | None] = [*history.boxes[1:], None]
+    for point, after in zip(history.boxes, following, strict=True):
         x, until = place(point.at), place(after.at if after else end)
         height = _PLOT * point.done / most
         about = f"{point.done} of {point.total} boxes at {words.clock(point.at)}"
@@ -131,7 +130,7 @@ def boxes(account: LoopHistory) -> str:
             f'height="{height:.1f}"><title>{_text(about)}</title></rect>'
         )
     shapes.append(f'<line class="axis" x1="0" x2="100%" y1="{_PLOT}" y2="{_PLOT}"/>')
-    last = account.boxes[-1]
+    last = history.boxes[-1]
     label = f"Boxes over time: {last.done} of {last.total} ticked"
     drawn = _svg(label, _PLOT + 18, [*shapes, *_axis(start, end, _PLOT)])
     return f"<figure><figcaption>{_text(label)}</figcaption>{drawn}</figure>"

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.app.reporting.loop_reports import LoopReports
+from spool.domain.account.account import LoopAccount
 from spool.domain.text.plain_text import clean
 from spool.views.report import report_words
 
@@ -16,31 +17,31 @@ def markdown(report: LoopReports) -> str:
     """Return a report as Markdown."""
     if not report.loops:
         return f"No loop of this repository was active {report_words.period(report)}.\n"
-    return "\n".join(line for reported in report.loops for line in _loop(report, reported))
+    return "\n".join(line for account in report.loops for line in _loop(report, account))
 
 
-def _loop(report: LoopReports, reported: Reported) -> Iterator[str]:
-    account = reported.account
-    yield f"## {_text(report_words.title(reported))}\n"
-    if reported.gone:
+def _loop(report: LoopReports, account: LoopAccount) -> Iterator[str]:
+    history = account.history
+    yield f"## {_text(report_words.title(account))}\n"
+    if account.gone:
         yield "Its journal is gone; nothing more is known.\n"
         return
-    yield f"**{_text(report_words.verdict(account))}**\n"
+    yield f"**{_text(report_words.verdict(history))}**\n"
     counted = f", counted {report_words.period(report)}" if report.since else ""
-    yield f"{_text(report_words.when(account))}{_text(counted)}\n"
-    rows = report_words.story_rows(account)
-    yield from _table(report_words.story_head(account), [(*row[:1], row.name, row.standing, *row[4:9]) for row in rows])
+    yield f"{_text(report_words.when(history))}{_text(counted)}\n"
+    rows = report_words.story_rows(history)
+    yield from _table(report_words.story_head(history), [(*row[:1], row.name, row.standing, *row[4:9]) for row in rows])
     yield ""
     for row in rows:
         if row.notes:
             yield f"- {_text(row.name)}"
             yield from (f"  - {_text(note)}" for note in row.notes)
     yield ""
-    yield from _table(("figure", ""), report_words.figures(reported))  # a second list would be part of the first
+    yield from _table(("figure", ""), report_words.figures(account))  # a second list would be part of the first
     yield "\n<details><summary>Iterations</summary>\n"
-    yield from _table(report_words.ITERATION_HEAD, report_words.iteration_rows(account))
+    yield from _table(report_words.ITERATION_HEAD, report_words.iteration_rows(history))
     yield "\n</details>\n"
-    for step in report_words.steps(reported):
+    for step in report_words.steps(account):
         yield f"{_text(step.label)}:\n\n    {clean(step.command)}\n"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from spool.app.reporting.diffs import Diff, FileChange
-from spool.app.reporting.loop_reports import Reported
+from spool.domain.account.account import LoopAccount
 from spool.domain.account.history import LoopHistory
 from spool.domain.text.plain_text import clean, counted, one_line
 from spool.views.look import Role, status_sign
@@ -18,33 +18,33 @@ Link = Callable[[str], str]
 """Returns the address that a name leads to."""
 
 
-def verdict(account: LoopHistory) -> str:
+def verdict(history: LoopHistory) -> str:
     """Return the lines that say how a loop ended, or that it runs, and when."""
-    status = status_sign(account.status, account.proof)
-    said = f'<p class="verdict {role_name(status.role)}">{status.sign} {text(report_words.verdict(account))}</p>'
-    return f"{said}<p>{text(report_words.when(account))}</p>"
+    status = status_sign(history.status, history.proof)
+    said = f'<p class="verdict {role_name(status.role)}">{status.sign} {text(report_words.verdict(history))}</p>'
+    return f"{said}<p>{text(report_words.when(history))}</p>"
 
 
-def night(account: LoopHistory) -> str:
+def night(history: LoopHistory) -> str:
     """Return the section with the timeline; nothing before the first agent."""
-    drawn = charts.timeline(account)
-    trouble = any(one.good is False for one in account.stretches)
+    drawn = charts.timeline(history)
+    trouble = any(one.good is False for one in history.stretches)
     key = "<p><small>An outline, here and below, marks what failed or was refused.</small></p>" if trouble else ""
     return f"<section><h2>The night</h2>{drawn}{key}</section>" if drawn else ""
 
 
-def story_table(account: LoopHistory, link: Link | None = None) -> str:
+def story_table(history: LoopHistory, link: Link | None = None) -> str:
     """Return the stories as a table with their notes; `link` gives the address of a story."""
-    rows = report_words.story_rows(account)
+    rows = report_words.story_rows(history)
     cells = [(row.sign, row.name, row.standing, *row[4:9]) for row in rows]
-    links = [link(story.id) for story in account.stories] if link else ()
+    links = [link(story.id) for story in history.stories] if link else ()
     roles = [role_name(row.role) for row in rows]
-    return table(report_words.story_head(account), cells, roles=roles, notes=[row.notes for row in rows], links=links)
+    return table(report_words.story_head(history), cells, roles=roles, notes=[row.notes for row in rows], links=links)
 
 
-def figure_list(reported: Reported) -> str:
+def figure_list(account: LoopAccount) -> str:
     """Return the figures of a loop as a list of pairs."""
-    return pairs(report_words.figures(reported))
+    return pairs(report_words.figures(account))
 
 
 def pairs(found: Sequence[tuple[str, str]]) -> str:
@@ -52,14 +52,14 @@ def pairs(found: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(f'<dt>{text(name)}</dt><dd>{text(value)}</dd>' for name, value in found)}</dl>"
 
 
-def over_time(account: LoopHistory) -> str:
+def over_time(history: LoopHistory) -> str:
     """Return the charts per iteration and of the boxes."""
-    return f'<div class="charts">{charts.per_iteration(account)}{charts.boxes(account)}</div>'
+    return f'<div class="charts">{charts.per_iteration(history)}{charts.boxes(history)}</div>'
 
 
-def next_steps(reported: Reported) -> str:
+def next_steps(account: LoopAccount) -> str:
     """Return the commands to type next."""
-    steps = report_words.steps(reported)
+    steps = report_words.steps(account)
     return "".join(f"<p>{text(step.label)}:</p>{command(step.command)}" for step in steps)
 
 

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spool.app.reporting.loop_reports import LoopReports, Reported
+from spool.app.reporting.loop_reports import LoopReports
+from spool.domain.account.account import LoopAccount
 from spool.domain.text.plain_text import one_line
 from spool.views.look import Role, status_sign
 from spool.views.report import report_words
@@ -41,32 +42,32 @@ def page(report: LoopReports, width: int) -> Iterator[ReportLine]:
     if not report.loops:
         yield ReportLine(f"No loop of this repository was active {report_words.period(report)}.")
         yield ReportLine("Name a change or a run, or look further back with --since; spool ps --all lists them.")
-    for number, reported in enumerate(report.loops):
+    for number, account in enumerate(report.loops):
         if number:
             yield ReportLine("")
-        yield from _loop(report, reported, width)
+        yield from _loop(report, account, width)
 
 
-def _loop(report: LoopReports, reported: Reported, width: int) -> Iterator[ReportLine]:
-    account = reported.account
-    status = status_sign(account.status, account.proof)
-    yield ReportLine(one_line(report_words.title(reported), width))
-    if reported.gone:
+def _loop(report: LoopReports, account: LoopAccount, width: int) -> Iterator[ReportLine]:
+    history = account.history
+    status = status_sign(history.status, history.proof)
+    yield ReportLine(one_line(report_words.title(account), width))
+    if account.gone:
         yield ReportLine("Its journal is gone, with its worktree or by --fresh; nothing more is known.", Role.WARN)
         return
-    for line in _wrapped(f"{status.sign} {report_words.verdict(account)}", width, hanging=2):
+    for line in _wrapped(f"{status.sign} {report_words.verdict(history)}", width, hanging=2):
         yield ReportLine(line, status.role)
-    yield ReportLine(f"  {report_words.when(account)}")
+    yield ReportLine(f"  {report_words.when(history)}")
     if report.since is not None:
         yield ReportLine(f"  counted {report_words.period(report)}")
     yield ReportLine("")
-    if not account.whole:
-        yield ReportLine(f"Stories  {report_words.standings(account)}")
-    yield from _stories(report_words.story_head(account)[2:], report_words.story_rows(account), width)
+    if not history.whole:
+        yield ReportLine(f"Stories  {report_words.standings(history)}")
+    yield from _stories(report_words.story_head(history)[2:], report_words.story_rows(history), width)
     yield ReportLine("")
-    yield from _pairs(report_words.figures(reported), width)
+    yield from _pairs(report_words.figures(account), width)
     yield ReportLine("")
-    for step in report_words.steps(reported):
+    for step in report_words.steps(account):
         yield ReportLine(f"{step.label}:")
         yield ReportLine(f"  {step.command}")
 

@@ -33,26 +33,26 @@ def test_what_is_folded_bit_by_bit_is_what_a_report_reads_at_once(scene: Scene) 
         accounts.of(scene.running)
     scene.finish()
     loop = over(scene.loop, Status.DONE)
-    assert accounts.of(loop).reported.account == account_loop(loop).account
+    assert accounts.of(loop).account.history == account_loop(loop).history
 
 
 def test_a_killed_run_is_counted_once_however_often_it_is_asked_for(scene: Scene) -> None:
     accounts, loop = Accounts(), over(scene.loop, Status.STOPPED)
     scene.write(*half_way())
-    expected = account_loop(loop).account
-    assert [accounts.of(loop).reported.account.receipt for _ in range(3)] == [expected.receipt] * 3
+    expected = account_loop(loop).history
+    assert [accounts.of(loop).account.history.receipt for _ in range(3)] == [expected.receipt] * 3
     scene.write(*half_way())  # it is continued
-    assert accounts.of(over(scene.loop, Status.RUNNING)).reported.account.receipt.iterations == 4
+    assert accounts.of(over(scene.loop, Status.RUNNING)).account.history.receipt.iterations == 4
 
 
 def test_a_new_journal_starts_a_new_account(scene: Scene) -> None:
     accounts = Accounts()
     scene.write(*half_way())
-    assert accounts.of(scene.running).reported.account.receipt.iterations == 2
+    assert accounts.of(scene.running).account.history.receipt.iterations == 2
     scene.folder.journal.rename(scene.folder.path / "old.jsonl")
-    assert accounts.of(scene.running).reported.gone
+    assert accounts.of(scene.running).account.gone
     scene.write(*half_way()[:5])
-    assert accounts.of(scene.running).reported.account.receipt.iterations == 0
+    assert accounts.of(scene.running).account.history.receipt.iterations == 0
     assert list(accounts.of(scene.running).starts) == [1]
 
 

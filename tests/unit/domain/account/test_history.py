@@ -1,7 +1,7 @@
 """The account of a loop: every figure, from its events alone."""
 
+from spool.domain.account.history import Activity
 from spool.domain.account.story_history import StoryStanding
-from spool.domain.account.timeline import Activity
 from spool.domain.change.tasks import Boxes
 from spool.domain.judging.gates.gate import GatePurpose, GateResult, Proof
 from spool.domain.loop.events import (
@@ -166,7 +166,7 @@ def test_a_run_that_began_before_the_reported_time_is_still_running() -> None:
 def test_a_run_that_ended_before_the_reported_time_is_left_out() -> None:
     events = [*half_way(), *stuck()]
     found = account(events, since_s=10.0 * len(events))
-    assert (found.status, found.runs, found.began_at, found.elapsed_s) == (Status.STUCK, (), None, 0.0)
+    assert (found.status, found.runs, found.began_at, found.elapsed_s) == (Status.STUCK, [], None, 0.0)
     assert found.receipt.iterations == 0
 
 

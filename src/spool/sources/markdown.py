@@ -46,16 +46,31 @@ MARKDOWN = _Markdown()
 
 def read_plan(root: Path, path: str) -> Change:
     """Read a plan, whose path is below the project, as a change."""
-    from spool.domain.change.plan_file.boxed import task_list  # the reader of Markdown takes 30 ms to import
+    from spool.domain.change.plan_file.boxed import plan_tasks  # the reader of Markdown takes 30 ms to import
 
     text = plan_text(root / path, path)
     if not text.strip():
         raise ChangeError(f"{path} is empty", hint=_NO_LIST)
-    tasks = task_list(text)
-    if not tasks.strip():
-        raise ChangeError(f"{path} has no list of tasks", hint=_NO_STEPS)
-    folder = str(Path(path).parent)
-    return Change(id=plan_id(path), source="plan", directory=folder, proposal=text, tasks=tasks, plan_file=path)
+    tasks = plan_tasks(text)
+    if not tasks.tasks:
+        raise ChangeError(f"{path} has no list of tasks{_untaken(text)}", hint=_NO_STEPS)
+    return Change(
+        id=plan_id(path),
+        source="plan",
+        directory=str(Path(path).parent),
+        proposal=text,
+        tasks=tasks.text,
+        plan_file=path,
+        listed=tasks,
+    )
+
+
+def _untaken(text: str) -> str:
+    """Return where the first list stands that does not count; empty without one."""
+    from spool.domain.change.plan_file.task_choice import untaken
+
+    found = untaken(text)
+    return f" (line {found[0].line}: {found[0].words})" if found else ""
 
 
 def plan_text(path: Path, name: str = "") -> str:

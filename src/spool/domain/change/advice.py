@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from spool.domain.change.change import Change
-from spool.domain.change.plan_file.task_choice import untasked
+from spool.domain.change.plan_file.task_choice import untaken, untasked
 from spool.domain.change.story import Story, StoryList
 from spool.domain.text.plain_text import counted
 from spool.errors import Hint
@@ -61,6 +61,8 @@ def _tasks(change: Change, stories: StoryList) -> Iterator[Advice]:
     for title in untasked(change.proposal) if change.plan_file else ():
         what = f"the section {title!r} has no list: it is not worked on"
         yield Advice(serious=False, what=what, hint="write what is to be done in it as list items")
+    for rest in untaken(change.proposal) if change.plan_file else ():
+        yield Advice(serious=False, what=f"line {rest.line}: {rest.words}")
     if not any(task.open for task in tasks):
         yield Advice(serious=False, what="no task is open: there is nothing to run")
     ids = [task.id for task in tasks]

@@ -38,6 +38,8 @@ class Change(msgspec.Struct, frozen=True):
     """The path of the plan file that is the whole change; empty if the change is a folder."""
     scenarios: tuple[str, ...] = ()
     """The scenarios of its specs, in order."""
+    context: str = ""
+    """The documents beside a plan, for the prompt."""
     listed: TaskList | None = None
     """The tasks as another format has them; None if `tasks` is what a person wrote."""
 

@@ -10,18 +10,37 @@ from spool.errors import ChangeError
 _KEY = re.compile(r"([A-Za-z_][\w-]*)\s*:\s*(.*)")
 _ITEM = re.compile(r"\s*-\s+(.*)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
+_TOP = re.compile(r"[A-Za-z_\"'][\w .\"'-]*:(\s|$)|#|\s*$")
+_BELOW = re.compile(r"\s|-\s")
 _FENCE = "---"
 
 
 def split(text: str) -> tuple[list[str], str]:
     """Return the lines of the front matter, and the text after it."""
     lines = text.splitlines()
+    end = _end(lines)
+    return lines[1:end], "\n".join(lines[end + 1 :]) if end else text
+
+
+def without_front_matter(text: str) -> str:
+    """Return a text with blank lines in place of its front matter: lines keep their numbers."""
+    lines = text.split("\n")
+    end = _end(lines)
+    return "\n".join([*([""] * (end + 1)), *lines[end + 1 :]]) if end else text
+
+
+def _end(lines: list[str]) -> int:
+    """Return where the last line of the front matter is; 0 without one: a rule, or text between two rules."""
     if not lines or lines[0].rstrip() != _FENCE:
-        return [], text
+        return 0
+    keyed = False
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in (_FENCE, "..."):
-            return lines[1:number], "\n".join(lines[number + 1 :])
-    return [], text  # a rule, or a front matter that never ends
+            return number
+        if not _TOP.match(line) and not (keyed and _BELOW.match(line)):
+            return 0
+        keyed = keyed or ":" in line
+    return 0
 
 
 def names_of(text: str, key: str) -> tuple[str, ...]:

@@ -1,16 +1,15 @@
 """Stories, the steps of a change, parsed from either format of tasks.md."""
 
 import re
-from collections.abc import Iterator
 
 import msgspec
 
-from spool.domain.change.tasks import BOXLESS, Boxes, Task, TaskList, parse_tasks
+from spool.domain.change.tasks import BOXLESS, Boxes, GroupNotes, Task, TaskList, parse_tasks
 
 _NUMBERED = re.compile(r"(\d+)[.)]?\s+(.*)")
 _TASK_ID = re.compile(r"(\d+(?:\.\d+)+)[.):]?\s+(.*)")
 _WAVE = re.compile(r"wave\s+(\d+)\b[\s:.–—-]*(.*)", re.IGNORECASE)  # noqa: RUF001 - dashes that people type
-_WAVE_NUMBER = re.compile(r"wave\s+(\d+)", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"\w+\s+(\d+)")
 _SCENARIO = re.compile(r"^####\s+Scenario:\s*(.*)$")
 
 
@@ -46,6 +45,8 @@ class Story(msgspec.Struct, frozen=True):
     title: str
     tasks: tuple[StoryTask, ...]
     depends_on: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    """What must hold for it to be accepted, beside its tasks."""
     errand: bool = False
     """Whether Spool asks for it: it is in no task list, so it has no boxes to count."""
 
@@ -61,8 +62,9 @@ class Story(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its tasks' text, with their fields."""
-        return "\n".join(said for task in self.tasks for said in (task.text, *(value for _, value in task.details)))
+        """Its tasks' text, with their fields, and its acceptance criteria."""
+        tasks = (said for task in self.tasks for said in (task.text, *(value for _, value in task.details)))
+        return "\n".join((*tasks, *self.criteria))
 
     @property
     def open(self) -> tuple[StoryTask, ...]:
@@ -128,21 +130,41 @@ def parse_stories(text: str) -> StoryList:
 
 def stories_of(tasks: TaskList) -> StoryList:
     """Return the stories of a task list, one for each group."""
-    if any(task.heading for task in tasks.tasks):
-        return StoryList(tuple(_waves(tasks)))
-    return StoryList(tuple(_groups(tasks)))
-
-
-def _groups(tasks: TaskList) -> Iterator[Story]:
+    headed = any(task.heading for task in tasks.tasks)
     groups: dict[str, list[Task]] = {}
     for task in tasks.tasks:
-        groups.setdefault(task.group, []).append(task)
+        if task.heading or not headed:
+            groups.setdefault(task.group, []).append(task)
     taken: set[str] = set()
-    for number, (group, members) in enumerate(groups.items(), 1):
-        numbered = _NUMBERED.fullmatch(group)
-        story_id = _free(numbered[1] if numbered else str(number), taken)
-        title = (numbered[2] if numbered else group) or "All tasks"
-        yield Story(story_id, title, tuple(_plain_task(story_id, at, task) for at, task in enumerate(members, 1)))
+    stories = [
+        _story(number, group, members, tasks.notes.get(group, GroupNotes()), taken)
+        for number, (group, members) in enumerate(groups.items(), 1)
+    ]
+    names = {
+        name.casefold(): story.id for group, story in zip(groups, stories, strict=True) for name in (group, story.title)
+    }
+    names |= {story.id.casefold(): story.id for story in stories}
+    return StoryList(tuple(_with_needs(story, names) for story in stories))
+
+
+def _story(number: int, group: str, members: list[Task], notes: GroupNotes, taken: set[str]) -> Story:
+    named = (_WAVE if members[0].heading else _NUMBERED).fullmatch(group)
+    story_id = _free(notes.id or (named[1] if named else str(number)), taken)
+    title = notes.title or (named[2] if named else "") or group or "All tasks"
+    tasks = (
+        _headed_task(task) if task.heading else _plain_task(story_id, at, task) for at, task in enumerate(members, 1)
+    )
+    return Story(story_id, title, tuple(tasks), notes.needs, notes.criteria)
+
+
+def _with_needs(story: Story, names: dict[str, str]) -> Story:
+    """Return a story that depends on others by their ids; what names none of them is not a dependency."""
+    found = []
+    for need in story.depends_on:
+        numbered = _LAST_NUMBER.fullmatch(need.strip())  # Wave 1
+        found.append(names.get(need.strip().casefold()) or names.get(numbered[1] if numbered else ""))
+    needs = dict.fromkeys(one for one in found if one and one != story.id)
+    return msgspec.structs.replace(story, depends_on=tuple(needs))
 
 
 def _free(wanted: str, taken: set[str]) -> str:
@@ -157,25 +179,8 @@ def _free(wanted: str, taken: set[str]) -> str:
 def _plain_task(story_id: str, at: int, task: Task) -> StoryTask:
     numbered = _TASK_ID.fullmatch(task.text)
     if numbered:
-        return StoryTask(numbered[1], numbered[2], task.mark, task.line)
-    return StoryTask(f"{story_id}.{at}", task.text, task.mark, task.line)
-
-
-def _waves(tasks: TaskList) -> Iterator[Story]:
-    waves: dict[str, list[Task]] = {}
-    for task in tasks.tasks:
-        if task.heading:
-            waves.setdefault(task.group, []).append(task)
-    taken: set[str] = set()
-    for number, (group, members) in enumerate(waves.items(), 1):
-        wave = _WAVE.fullmatch(group)
-        depends = tuple(_WAVE_NUMBER.findall(tasks.notes.get(group, "")))
-        yield Story(
-            _free(wave[1] if wave else str(number), taken),
-            (wave[2] if wave else group) or group,
-            tuple(_headed_task(task) for task in members),
-            depends,
-        )
+        return StoryTask(numbered[1], numbered[2], task.mark, task.line, task.details)
+    return StoryTask(f"{story_id}.{at}", task.text, task.mark, task.line, task.details)
 
 
 def _headed_task(task: Task) -> StoryTask:

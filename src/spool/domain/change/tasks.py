@@ -16,6 +16,7 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})(.*)$")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 _FIELD = re.compile(r"^[ \t]*[-*+][ \t]+\*\*([^*]+?):?\*\*:?[ \t]*(.*)$")
 _STATUS = re.compile(r"\[([ xX?~-])\].*")
+_AND = re.compile(r"\s*(?:[,;&]|\band\b)\s*")
 _TASK_HEADING = re.compile(r"Task[ \t]+(.+)", re.IGNORECASE)
 
 
@@ -53,12 +54,26 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True):
     total: int
 
 
+class GroupNotes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan says of a group beside its tasks."""
+
+    id: str = ""
+    """Its own id; empty where its number or place is one."""
+    title: str = ""
+    needs: tuple[str, ...] = ()
+    """The groups that it depends on, as written: by id, number or title."""
+    criteria: tuple[str, ...] = ()
+    """The acceptance criteria, which are not tasks."""
+
+
 class TaskList(msgspec.Struct, frozen=True):
     """The boxes of one tasks.md, in order."""
 
     tasks: tuple[Task, ...] = ()
-    notes: dict[str, str] = {}
-    """The dependencies of each group, as written."""
+    notes: dict[str, GroupNotes] = {}
+    """By group."""
+    title: str = ""
+    """The title of the plan, where it has one."""
 
     @property
     def open(self) -> tuple[Task, ...]:
@@ -79,6 +94,14 @@ class TaskList(msgspec.Struct, frozen=True):
     def accepted(self) -> Boxes:
         """The count of its boxes once the work is accepted, which ends the tasks without a box."""
         return Boxes(done=sum(task.done or task.boxless for task in self.tasks), total=len(self.tasks))
+
+    @property
+    def text(self) -> str:
+        """The list as a tasks.md."""
+        groups: dict[str, list[str]] = {}
+        for task in self.tasks:
+            groups.setdefault(task.group, []).append(f"- [{task.mark}] {' '.join(task.text.split())}\n")
+        return "\n".join((f"## {name}\n\n" if name else "") + "".join(lines) for name, lines in groups.items())
 
     @property
     def complete(self) -> bool:
@@ -103,7 +126,7 @@ class _TaskPosition:
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []
-        self.notes: dict[str, str] = {}
+        self.notes: dict[str, GroupNotes] = {}
         self._group = ""
         self._section = ""
         self._status = (" ", 0)
@@ -153,7 +176,7 @@ class _TaskPosition:
         elif self._section:
             self._details.append((name, value))
         elif name.lower() == "depends on":
-            self.notes[self._group] = value
+            self.notes[self._group] = GroupNotes(needs=tuple(_AND.split(value)))
 
 
 def _fenced_lines(lines: list[str]) -> set[int]:

@@ -51,6 +51,8 @@ class ChangeTexts(msgspec.Struct, frozen=True, kw_only=True):
     plan_file: str = ""
     scenarios: tuple[str, ...] = ()
     module_text: str = ""
+    context: str = ""
+    """The documents beside the plan."""
 
 
 class StoryPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +87,7 @@ def build_story_prompt(parts: StoryPrompt) -> str:
         _story_section(parts),
         _section("## Scenarios that must hold", "\n\n".join(parts.change.scenarios)),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
+        _section("## Beside the plan", parts.change.context),
         _section("## Its module", parts.change.module_text),
         _section(CHECKS_HEADING, parts.checks),
         _promise_section(DEFAULT_PROMISE, _when_done(parts.story)),
@@ -180,6 +183,8 @@ def _story_section(parts: StoryPrompt) -> str:
         lines += [f"  - {name}: {value}".replace("\n", "\n    ") for name, value in task.details]
     if any(task.mark == "?" for task in parts.story.tasks):
         lines += ["", "Boxes with a question mark are for a person; leave them alone."]
+    if parts.story.criteria:
+        lines += ["", "It is accepted when this holds:", "", *(f"- {one}" for one in parts.story.criteria)]
     return _section(f"## Story {parts.story.id}: {parts.story.title}", "\n".join(lines))
 
 
@@ -192,6 +197,7 @@ def build_ralph_prompt(parts: RalphPrompt, *, ending: str = "") -> str:
         _uncommitted_section(parts.uncommitted),
         _stall_section(parts.idle),
         _section(f"## The change: {parts.change.id}", parts.change.proposal),
+        _section("## Beside the plan", parts.change.context),
         _tasks_section(parts.change),
         _section(f"## Module {parts.change.module}", parts.change.module_text),
         _section("## Your task", parts.user_prompt),

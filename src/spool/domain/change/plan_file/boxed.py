@@ -1,10 +1,10 @@
-"""Writes a plan as a task list, and boxes into its plain items."""
+"""Reads a plan as a task list, and writes boxes into its plain items."""
 
 import re
 
 from spool.domain.change.plan_file.plan import PlanStory
 from spool.domain.change.plan_file.task_choice import parse_plan
-from spool.domain.change.tasks import BOXLESS
+from spool.domain.change.tasks import BOXLESS, Task, TaskList, parse_tasks
 
 _FIELDS = re.compile(r"^[ \t]*[-*+][ \t]+\*\*Status:?\*\*:?[ \t]*\[[ xX?~-]\]", re.MULTILINE)
 _TASK_HEADING = re.compile(r"^###[ \t]+Task[ \t]", re.MULTILINE | re.IGNORECASE)
@@ -12,12 +12,15 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MARKER = re.compile(r"^([ \t]*(?:[-*+]|\d+[.)])[ \t]+)")
 
 
-def task_list(text: str) -> str:
-    """Return the stories of a plan in the format of tasks.md; a plan that already has its fields stays as it is."""
+def plan_tasks(text: str) -> TaskList:
+    """Return the tasks of a plan by story, on their own lines; one with the fields of tasks.md is read as such."""
     if _FIELDS.search(text) and _TASK_HEADING.search(text):
-        return text
+        return parse_tasks(text)
     stories = parse_plan(text)[1]
-    return "\n".join(_group(title, story) for title, story in zip(unique_titles(stories), stories, strict=True))
+    titled = zip(unique_titles(stories), stories, strict=True)
+    return TaskList(
+        tuple(Task(task.text, task.mark, task.line, title) for title, story in titled for task in story.tasks)
+    )
 
 
 def unique_titles(stories: tuple[PlanStory, ...]) -> list[str]:
@@ -31,11 +34,6 @@ def unique_titles(stories: tuple[PlanStory, ...]) -> list[str]:
             title, number = f"{wanted} ({number})", number + 1
         found.append(title)
     return found
-
-
-def _group(title: str, story: PlanStory) -> str:
-    heading = f"## {title}\n\n" if title else ""
-    return heading + "".join(f"- [{task.mark}] {task.text}\n" for task in story.tasks)
 
 
 def lines_of(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 
 _NUMBER = re.compile(r"^(?:[^\w\s]+\s*)?(?:\d+(?:\.\d+)*[.):]?\s+)?")
-_AFTER_NAME = re.compile(r"[:：(–—]| - ")  # noqa: RUF001 - dashes and colons that people type
 
 
 def _any_of(text: str) -> re.Pattern[str]:
@@ -45,7 +44,8 @@ _LEGEND = _any_of("legend, key, legende")
 _DONE = _any_of("done, completed?, finished, shipped, erledigt, fertig, 完了")
 _DESCRIBING = _any_of(r"""
     install(ation|ing)?, usage, license, licence, getting started, contributing, considered options, consequences,
-    decision outcome, \[?unreleased\]?.*, \[?v?\d+\.\d+\.\d+\]?( .*)?
+    decision outcome, \[?unreleased\]?.*, \[?v?\d+\.\d+\.\d+\]?( .*)?, change-?\s?log, release notes,
+    \[?v?\d+\.\d+\]?( [-(]? ?\d\d\d\d-.*)?
 """)
 
 
@@ -87,12 +87,6 @@ def is_done(heading: str) -> bool:
 def describes(heading: str) -> bool:
     """Whether a heading is that of a README, a decision record or a changelog: plain lists there ask for nothing."""
     return _matches(_DESCRIBING, heading)
-
-
-def series_of(heading: str) -> str:
-    """Return what headings of one series have in common: `phase 0` for `Phase 2: Login`; empty for most others."""
-    name = re.sub(r"\d+", "0", _AFTER_NAME.split(heading, maxsplit=1)[0]).strip().lower()
-    return name if "0" in name else ""
 
 
 def _matches(pattern: re.Pattern[str], heading: str) -> bool:

@@ -7,6 +7,7 @@ _MARKS = {"": " ", " ": " ", "x": "x", "X": "x", "?": "?", "-": "-", "~": "~", "
 _SIGNS = {"☐": " ", "⬜": " ", "🔲": " ", "☑": "x", "✅": "x", "✔": "x", "☒": "x"}
 _PLANNED = "🚧📅⏳🔜🔄💡📋📝"
 _TICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+✅", re.MULTILINE)
+_TORN = re.compile(r"\[[ xX]?\][^\s(\[*:|]")
 _STRUCK = re.compile(r"~~(.+)~~[.:]?")
 _SLOPPY = re.compile(r"^([ \t]*(?:[-*+]|\d+[.)]))(\[[ xX]?\])", re.MULTILINE)
 _DONE = re.compile(r"(?:x|yes|y|done|completed?|finished|closed|merged|shipped|fixed|100 ?%)\b")
@@ -33,6 +34,11 @@ def split_mark(text: str, *, signs: bool = False) -> tuple[str | None, str]:
     if signs and text and text[0] in _PLANNED:
         return " ", text[1:].lstrip("\ufe0f").strip()
     return None, text
+
+
+def is_no_item(text: str) -> bool:
+    """Whether an item is neither a box nor a plain one: `[x]z`."""
+    return _TORN.match(text) is not None
 
 
 def is_struck(text: str) -> bool:

@@ -1,15 +1,16 @@
 """Reads Markdown into sections of list items and table rows."""
 
 import re
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
-from spool.domain.change.plan_file.marks import has_status_signs, is_struck, mended, split_mark
+from spool.domain.change.front_matter import without_front_matter
+from spool.domain.change.plan_file.marks import has_status_signs, is_no_item, is_struck, mended, split_mark
 from spool.domain.change.plan_file.plan import PlanItem, PlanSection
 from spool.domain.change.plan_file.table_rows import table_items
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _BOLD = re.compile(r"(?:\*\*(?!\*)(?P<stars>[^*\n]+)\*\*|__(?P<lines>[^_\n]+)__):?")
 _NAMED = re.compile(r"(?:phase|stage|step|part|milestone|sprint|day|week|epic|story)\b[^\n]*:", re.IGNORECASE)
 _TRIMMED = re.compile(r"^(?:\*\*|__)(.*?)(?:\*\*|__)$")
@@ -21,10 +22,10 @@ _READER = MarkdownIt("commonmark").enable("table").disable("inline")
 
 def read_sections(text: str) -> tuple[str, list[PlanSection]]:
     """Return the title of a plan, which may be empty, and its sections in order."""
-    text = _FRONT_MATTER.sub(lambda found: "\n" * found[0].count("\n"), text.removeprefix("\ufeff"))
+    text = without_front_matter(text.removeprefix("\ufeff"))
     reading = _HeadingPosition(signs=has_status_signs(text))
     nodes = list(Node(_READER.parse(mended(text))).children)
-    for node, following in zip(nodes, [*nodes[1:], None], strict=True):
+    for node, following in zip_longest(nodes, nodes[1:]):
         reading.take(node, following)
     _set_ends(reading.sections, len(text.splitlines()))
     return reading.title, _untitled(reading.sections)
@@ -108,7 +109,7 @@ def _items(node: Node, *, signs: bool) -> list[PlanItem]:
     found = [_item(child, signs=signs) for child in node.children]
     for item in found:
         item.block, item.ordered = _line(node), node.type == "ordered_list"
-    return [item for item in found if item.text or item.children]
+    return [item for item in found if (item.text or item.children) and not is_no_item(item.text)]
 
 
 def _item(node: Node, *, signs: bool) -> PlanItem:

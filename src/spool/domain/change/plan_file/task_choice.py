@@ -1,11 +1,12 @@
 """Decides which items of a plan are tasks, and into which stories they fall.
 
-Where a plan has boxes, they are the tasks, with the plain items beside them and in sections of the same series. In a
-plan without boxes the outermost list items are, but for sections that give background. In one without either, the
-headings that say that they are steps are.
+Where a plan has boxes, they are the tasks and plain lists are not. In a plan without boxes the outermost list items
+are, but for sections that give background. In one without either, the headings that say that they are steps are.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
 
 from spool.domain.change.plan_file.headings import (
     adds_work,
@@ -16,16 +17,30 @@ from spool.domain.change.plan_file.headings import (
     is_done,
     is_legend,
     is_task_label,
-    series_of,
 )
 from spool.domain.change.plan_file.plan import PlanItem, PlanSection, PlanStory, PlanTask
 from spool.domain.change.plan_file.sections import read_sections
 from spool.domain.change.plan_file.steps import as_item, heading_steps
 from spool.domain.change.tasks import BOXLESS
+from spool.domain.text.plain_text import counted
 
 _LABEL_WORDS = 2
 _Found = tuple[str, PlanItem]
 """The group that an item is in, inside of its section, and the item."""
+
+
+class Untaken(msgspec.Struct, frozen=True):
+    """Items of one section that are not taken as tasks."""
+
+    heading: str
+    items: int
+    line: int
+
+    @property
+    def words(self) -> str:
+        """Say so in a clause."""
+        under = f" under '{self.heading}'" if self.heading else ""
+        return f"{counted(self.items, 'item')}{under} {'is' if self.items == 1 else 'are'} not taken as tasks"
 
 
 def parse_plan(text: str) -> tuple[str, tuple[PlanStory, ...]]:
@@ -48,20 +63,30 @@ def untasked(text: str) -> tuple[str, ...]:
     )
 
 
+def untaken(text: str) -> tuple[Untaken, ...]:
+    """Return where a plan has list items that are neither tasks nor part of one."""
+    found = []
+    for section, taken in _tasks(text)[1]:
+        lines = {line for _, item in taken for line in range(item.line, item.end + 1)}
+        rest = [one for one in (*section.items, *section.checks) if not _has_box(one) and one.line not in lines]
+        if rest:
+            found.append(Untaken(section.title, len(rest), rest[0].line))
+    return tuple(found)
+
+
 def _tasks(text: str) -> tuple[str, list[tuple[PlanSection, list[_Found]]]]:
     """Return the title of a plan, and its sections with the items that are tasks."""
     title, found = read_sections(text)
     sections = _with_labels(section for section in found if not is_legend(section.title))
     if any(_has_box(item) for section in sections for item in (*section.items, *section.checks)):
-        tasks = [(section, list(_in_boxed_plan(section, sections))) for section in sections]
-    elif any(describes(section.title) for section in found):
-        tasks = []
-    else:
-        chosen = _chosen(sections)
-        tasks = [(one, list(_in_plain_section(one)) if one in chosen else []) for one in sections]
-        if not any(items for _, items in tasks):
-            steps = heading_steps(sections)
-            tasks = [(one, [_step(one)] if one in steps else []) for one in sections]
+        return title, [(section, list(_in_boxed_plan(section))) for section in sections]
+    if any(describes(section.title) for section in found):
+        return title, [(section, []) for section in sections]
+    chosen = _chosen(sections)
+    tasks = [(one, list(_in_plain_section(one)) if one in chosen else []) for one in sections]
+    if not any(items for _, items in tasks):
+        steps = heading_steps(sections)
+        tasks = [(one, [_step(one)] if one in steps else []) for one in sections]
     return title, tasks
 
 
@@ -75,6 +100,9 @@ def _with_labels(sections: Iterable[PlanSection]) -> list[PlanSection]:
         elif story is not None and is_check_label(section.title):
             story.checks += section.items
         else:
+            if story is not None and section.bold and is_background(section.title):  # **Files:**, then boxes
+                story.items += [item for item in section.items if _has_box(item)]
+                section.items = [item for item in section.items if not _has_box(item)]
             found.append(section)
     return found
 
@@ -89,20 +117,16 @@ def _has_box(item: PlanItem) -> bool:
     return (item.mark is not None and not item.struck) or any(map(_has_box, item.children))
 
 
-def _in_boxed_plan(section: PlanSection, sections: list[PlanSection]) -> Iterator[_Found]:
-    """Yield the boxes of a section, and plain items where they are clearly meant."""
-    if any(map(_has_box, section.items)):
-        outline = section.level == 0 and all(item.mark is None and _has_box(item) for item in section.items)
-        blocks = {item.block for item in section.items if item.mark is not None}
-        for item in section.items:
-            if item.mark is not None or _has_box(item):
-                yield from _boxes(item, item.text if outline else item.group)
-            elif item.block in blocks:
-                yield item.group, item
-    elif any(map(_has_box, section.checks)):
-        yield from (pair for item in section.checks for pair in _boxes(item, ""))
-    elif not _any_heading(section, is_background) and _continues(section, sections):
-        yield from _in_plain_section(section)
+def _in_boxed_plan(section: PlanSection) -> Iterator[_Found]:
+    """Yield the boxes of a section, and plain items between two of them; those that only hold boxes name stories."""
+    items = section.items if any(map(_has_box, section.items)) else section.checks
+    outline = section.level == 0 and all(item.mark is None and _has_box(item) for item in items)
+    boxed = [(item.block, at) for at, item in enumerate(items) if item.mark is not None and not item.struck]
+    for at, item in enumerate(items):
+        if _has_box(item):
+            yield from _boxes(item, item.text if outline else item.group)
+        elif {before < at for block, before in boxed if block == item.block} == {True, False}:
+            yield item.group, item
 
 
 def _boxes(item: PlanItem, group: str) -> Iterator[_Found]:
@@ -110,17 +134,6 @@ def _boxes(item: PlanItem, group: str) -> Iterator[_Found]:
         yield group, item
     for child in item.children:
         yield from _boxes(child, group)
-
-
-def _continues(section: PlanSection, sections: list[PlanSection]) -> bool:
-    """Whether a section without boxes belongs to those with some: one of their series, or steps right after them."""
-    boxed = [one for one in sections if any(map(_has_box, (*one.items, *one.checks)))]
-    series = {series_of(name) for one in boxed for name in (*one.above, one.title)} - {""}
-    if _any_heading(section, adds_work) or series_of(section.title) in series:
-        return True
-    at = next(number for number, one in enumerate(sections) if one is section)
-    before = sections[at - 1] if at else section
-    return before in boxed and before.above == section.above and all(item.ordered for item in section.items)
 
 
 def _chosen(sections: list[PlanSection]) -> list[PlanSection]:

@@ -1,7 +1,7 @@
 """Compares a task list with the last one that a person left.
 
 An agent may tick boxes and add some. A box that it rewords, removes, sets aside or fences counts as open. Items without
-a box are noted here, once their story is accepted.
+a box are noted here, once their story is accepted; what an agent marks as done there is not believed.
 
 A box is identified by its words. Its number may be its place in the list, which changes when one is added before it, so
 it counts only where it is another one. Of boxes with the same words, as many must be there as the person left.
@@ -140,7 +140,9 @@ def _with_accepted(story: Story, accepted: set[_Noted]) -> Story:
 
 def _reopened(story: Story, keys: list[_Key], owed: Mapping[_Key, Box]) -> Story:
     tasks = (
-        msgspec.structs.replace(task, mark=owed[key].mark) if not task.done and key in owed else task
+        msgspec.structs.replace(task, mark=owed[key].mark)
+        if key in owed and (not task.done or owed[key].mark == BOXLESS)
+        else task
         for task, key in zip(story.tasks, keys, strict=True)
     )
     return msgspec.structs.replace(story, tasks=tuple(tasks))

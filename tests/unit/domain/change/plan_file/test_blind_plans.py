@@ -35,6 +35,10 @@ DIFFERENT = {
     "07-nested-three-levels.md": "a box around boxes is a box, which must be ticked as well",
     "08-table-tasks.md": "an escaped pipe in a table is a pipe",
     "13-kiro-tasks.md": "a box around boxes is a box, which must be ticked as well",
+    "19-meeting-notes.md": "where a plan has boxes, a list without any is not work",
+    "21-german-umbau.md": "where a plan has boxes, a list without any is not work",
+    "22-japanese-plan.md": "where a plan has boxes, a list without any is not work",
+    "23-long-items.md": "where a plan has boxes, a list without any is not work",
 }
 """Where Spool reads otherwise, and why."""
 

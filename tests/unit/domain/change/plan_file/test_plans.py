@@ -2,10 +2,10 @@
 
 import pytest
 
-from spool.domain.change.plan_file.boxed import has_heading_tasks, has_table_tasks, task_list, with_boxes
+from spool.domain.change.plan_file.boxed import has_heading_tasks, has_table_tasks, plan_tasks, with_boxes
 from spool.domain.change.plan_file.task_choice import parse_plan
-from spool.domain.change.story import parse_stories
-from spool.domain.change.tasks import BOXLESS
+from spool.domain.change.story import stories_of
+from spool.domain.change.tasks import BOXLESS, parse_tasks
 
 PRD = """\
 ---
@@ -100,10 +100,14 @@ CASES = {
     "a table of anything else": ("|Option|Default|\n|-|-|\n|one|x|\n", {}),
     "plain items between boxes are tasks": ("- [x] one\n- two\n- [ ] three\n", {"": "one|two|three"}),
     "plain lists beside a list with boxes are not": ("## A\n- [x] one\n\nProse.\n\n- note\n", {"A": "one"}),
-    "a section of the same series needs no boxes": (
-        "## Phase 1: A\n- [x] one\n## Phase 2\n- two\n## Principles\n- note\n",
-        {"Phase 1: A": "one", "Phase 2": "two"},
+    "where a plan has boxes, plain lists are not tasks": (
+        "## Phase 1: A\n**Files:**\n- Modify: a.go\n\n- [x] one\n- [x] two\n## Phase 2\n- note\n",
+        {"Phase 1: A": "one|two"},
     ),
+    "text between two rules is not front matter": ("---\n\n- [ ] one\n\n---\n", {"": "one"}),
+    "front matter alone is no plan": ("---\ntitle: A plan\ntasks:\n- one\n---\n", {}),
+    "a torn box is not an item": ("- [x]z\n- [ ] one\n", {"": "one"}),
+    "a changelog asks for nothing": ("# Changelog\n## 2.1\n- Fixed a crash\n", {}),
     "generic headings belong to their story": (
         "# P\n## Login\n### Tasks\n- [ ] one\n### Definition of done\n- [ ] reviewed\n",
         {"Login": "one"},
@@ -191,7 +195,7 @@ def test_headings_have_no_place_for_boxes() -> None:
 def test_equal_headings_are_two_stories() -> None:
     text = "## A\n### Cleanup\n- [ ] one\n## B\n### Cleanup\n- [ ] two\n### Cleanup\n- [ ] three\n"
     assert [story.title for story in parse_plan(text)[1]] == ["Cleanup"] * 3
-    titles = [story.title for story in parse_stories(task_list(text)).stories]
+    titles = [story.title for story in stories_of(plan_tasks(text)).stories]
     assert titles == ["A: Cleanup", "B: Cleanup", "B: Cleanup (2)"]
 
 
@@ -201,19 +205,19 @@ def test_a_status_column_is_a_box() -> None:
 
 
 def test_as_a_task_list_every_task_is_in_its_story() -> None:
-    stories = parse_stories(task_list(NESTED_HEADINGS)).stories
+    stories = stories_of(plan_tasks(NESTED_HEADINGS)).stories
     assert [(story.id, story.title, len(story.open)) for story in stories] == [
         ("1", "Backend", 2),
         ("2", "Frontend", 1),
         ("3", "Backend again", 1),
     ]
-    [story] = parse_stories(task_list(PRD)).stories
+    [story] = stories_of(plan_tasks(PRD)).stories
     assert (story.id, story.title, story.boxless) == ("2", "Implementation steps", True)
 
 
 def test_fields_of_tasks_stay_as_they_are() -> None:
     text = "## Wave 1\n\n### Task 1.1: Write\n- **Files**: a.py\n- **Status**: [ ] pending\n"
-    assert task_list(text) == text
+    assert plan_tasks(text) == parse_tasks(text)
 
 
 def test_a_table_without_a_status_has_no_place_for_boxes() -> None:

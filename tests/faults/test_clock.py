@@ -10,8 +10,9 @@ from datetime import datetime
 
 import pytest
 
+from spool.domain.agent.invocation import Patience
 from spool.domain.loop.outcome import StopCause
-from spool.engine.agent_limits import TICK_S, AgentLimits, Patience
+from spool.engine.agent_limits import TICK_S, AgentLimits
 from spool.testing.doubles import ManualClock
 from tests.faults import invariants
 from tests.support import CHANGE, PATIENCE_S, Scratch, wait_for

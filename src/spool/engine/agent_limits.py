@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-import msgspec
-
+from spool.domain.agent.invocation import Patience
 from spool.domain.agent.stream import Usage
 from spool.domain.loop.budget import Exceeded, Limit
 from spool.domain.loop.outcome import StopCause
@@ -14,16 +13,6 @@ TICK_S = 0.25
 IDLE_TICK_S = 2.0
 """The longest tick once an agent has been silent for `_SETTLED_S`: each takes a runner 0.25 ms."""
 _SETTLED_S = 10.0
-
-
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's limits on time, output and memory."""
-
-    iteration_s: float | None = 7_200.0
-    idle_s: float | None = 1_800.0
-    promise_grace_s: float = 20.0
-    output_bytes: int = 4 << 30
-    memory_bytes: int = 0
 
 
 class AgentLimits:

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import msgspec
 
+from spool.domain.agent.invocation import AgentOptions
 from spool.domain.agent.stream import StreamEvent, Usage
 from spool.domain.judging.promise.reader import PromiseReader
 from spool.domain.loop.budget import Exceeded
@@ -14,10 +17,9 @@ from spool.domain.loop.state import Changes, InFlight, IterationRecord
 from spool.domain.text.common_fields import carried
 from spool.domain.text.plain_text import one_line
 from spool.engine.agent_limits import AgentLimits, BudgetWatch
-from spool.engine.agent_options import AgentOptions
 from spool.engine.agent_transcript import AgentTranscript
 from spool.engine.plans.strategy import after_hung_command
-from spool.engine.ports import Agent, Emit, Harness, Ports
+from spool.engine.ports import Agent, Clock, Emit, Harness, Ports
 from spool.engine.stop_request import Stop
 from spool.errors import CommandError, Hint
 
@@ -27,6 +29,7 @@ _READ_TURN = 8 << 20
 
 async def iterate(
     begun: InFlight,
+    harness: Harness,
     options: AgentOptions,
     ports: Ports,
     stop: Stop,
@@ -41,12 +44,22 @@ async def iterate(
     `exceeded` returns the budget that is used up, given the usage of the agent so far.
     """
     reader = PromiseReader(promise, prompt=prompt)
-    transcript = AgentTranscript(
-        options.harness.decoder(), reader, report, allow_all=options.request.allow_all, price=options.price
+    transcript = AgentTranscript(harness.decoder(), reader, report, allow_all=options.allow_all, price=options.price)
+    paths = {
+        "prompt_path": ports.agents.prompt_path(begun.iteration),
+        "side_path": ports.agents.side_path(begun.iteration),
+    }
+    invocation = harness.invoke(msgspec.structs.replace(options, **paths))
+    start = partial(
+        ports.agents.start,
+        invocation,
+        iteration=begun.iteration,
+        prompt=prompt,
+        memory_limit=options.patience.memory_bytes,
     )
-    facts = await _run_agent(begun.iteration, prompt, options, transcript, BudgetWatch(exceeded), ports, stop)
+    facts = await _run_agent(start, options, transcript, BudgetWatch(exceeded), ports.clock, stop)
     facts = msgspec.structs.replace(facts, reading=reader.finish())
-    changes, trouble = await _changes(options.harness, ports, stop)
+    changes, trouble = await _changes(harness, ports, stop)
     outcome = classify(msgspec.structs.replace(facts, changed_files=None if changes is None else changes.count))
     _warn_of_trouble(facts, outcome, ports.emit)
     record = IterationRecord(
@@ -85,23 +98,17 @@ def _warn_of_trouble(facts: Facts, outcome: Outcome, emit: Emit) -> None:
 
 
 async def _run_agent(
-    iteration: int,
-    prompt: str,
+    start: Callable[..., AbstractAsyncContextManager[Agent]],
     options: AgentOptions,
     transcript: AgentTranscript,
     budget: BudgetWatch,
-    ports: Ports,
+    clock: Clock,
     stop: Stop,
 ) -> Facts:
-    agents, clock, limit = ports.agents, ports.clock, options.patience.memory_bytes
-    paths = {"prompt_path": agents.prompt_path(iteration), "side_path": agents.side_path(iteration)}
-    invocation = options.harness.invoke(msgspec.structs.replace(options.request, **paths))
     started = clock.monotonic()
     wake = asyncio.Event()
     with stop.waking(wake.set):
-        async with agents.start(
-            invocation, iteration=iteration, prompt=prompt, memory_limit=limit, wake=wake.set
-        ) as agent:
+        async with start(wake=wake.set) as agent:
             watch = AgentLimits(options.patience, clock)
             stopped = await _follow(agent, transcript, watch, budget, stop, wake)
             if not await _drain(agent, transcript, stop):
@@ -114,12 +121,12 @@ async def _run_agent(
                 exit_code=agent.exit_code,
                 stopped=stopped,
                 stopped_by=stop.by,
-                memory_limit=limit,
+                memory_limit=options.patience.memory_bytes,
                 exceeded=budget.found if stopped is StopCause.BUDGET else None,
                 failure=transcript.failure,
                 rate_limited_retry_s=transcript.rate_limited_retry_s,
                 denied=tuple(transcript.denied),
-                allow_all=options.request.allow_all,
+                allow_all=options.allow_all,
                 usage=transcript.usage,
                 session=transcript.session,
                 stderr_tail=_last_line(stderr),

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 import msgspec
 
+from spool.domain.agent.invocation import AgentOptions
 from spool.domain.loop.events import IterationStarted, RunStarted, StopRequested, Warned
 from spool.domain.loop.outcome import OutcomeKind, stopped_words
 from spool.domain.loop.plan_memory import Due, PlanMemory, due_in
@@ -29,13 +30,12 @@ from spool.domain.loop.verdict import (
     out_of_budget,
     with_failed_commits,
 )
-from spool.engine.agent_options import AgentOptions
 from spool.engine.closing import Closing
 from spool.engine.examination import Examiner
 from spool.engine.gates.gatekeeper import Gatekeeper
 from spool.engine.iteration import iterate
 from spool.engine.plans.strategy import IterationNumbers, Strategy, after_failed_commit, after_hung_command
-from spool.engine.ports import Ports
+from spool.engine.ports import Harness, Ports
 from spool.engine.spending import Spending
 from spool.engine.state_writer import StateWriter
 from spool.engine.stop_request import Stop
@@ -49,7 +49,8 @@ class Loop:
     def __init__(
         self,
         plan: Strategy[Any],
-        agency: AgentOptions,
+        harness: Harness,
+        options: AgentOptions,
         ports: Ports,
         stop: Stop,
         state: LoopState,
@@ -58,7 +59,8 @@ class Loop:
         keeper: Gatekeeper | None = None,
     ) -> None:
         self._plan = plan
-        self._agency = agency
+        self._harness = harness
+        self._options = options
         self._ports = ports
         self._stop = stop
         self._unjudged = unjudged
@@ -67,7 +69,7 @@ class Loop:
         self._closing = Closing(plan, keeper, self._account, ports, stop)
         self._tally = Tally(run_iterations=0)
         self._spending = Spending(plan.limits, ports.expenses, ports.clock)
-        self._waits = Waits(self._account, self._spending, ports, stop, harness=agency.harness.name)
+        self._waits = Waits(self._account, self._spending, ports, stop, harness=harness.name)
         self._mark_is_old = True
 
     @property
@@ -80,8 +82,8 @@ class Loop:
         self._ports.emit(
             RunStarted(
                 change=self._state.change,
-                harness=self._agency.harness.name,
-                model=self._agency.request.model,
+                harness=self._harness.name,
+                model=self._options.model,
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
                 sandbox=self._state.sandbox,
@@ -90,7 +92,7 @@ class Loop:
                 started_at=self._state.started_at,
             )
         )
-        for concern in self._spending.concerns(self._agency.harness, self._agency.price):
+        for concern in self._spending.concerns(self._harness, self._options.price):
             self._ports.emit(Warned(message=concern.message, hint=concern.hint))
         with self._stop.waking(self._report_stop):
             try:
@@ -102,7 +104,7 @@ class Loop:
                 with suppress(SpoolError, OSError):  # a full disk may be the cause
                     self.abandon(str(error), Status.STOPPED, code)
                 raise
-        resumable = self._state.story is not None or self._agency.auto_commit
+        resumable = self._state.story is not None or self._options.auto_commit
         await self._closing.close(finish, iterations=self._tally.run_iterations, resumable=resumable)
         return finish
 
@@ -212,7 +214,8 @@ class Loop:
             return self._not_started(begun)
         record = await iterate(
             begun,
-            self._agency,
+            self._harness,
+            self._options,
             self._ports,
             self._stop,
             lambda said: self._ports.emit(self._plan.event(memory, place, said)),
@@ -220,7 +223,7 @@ class Loop:
             promise=self._plan.promise,
             exceeded=partial(self._spending.exceeded, self._state.usage),
         )
-        self._agency = self._agency.continuing(record.session)
+        self._options = self._options.continuing(record.session)
         record = await self._committed(record)
         begun = msgspec.structs.replace(begun, ended=record)
         examined = await self._examiner.examined(
@@ -313,15 +316,15 @@ class Loop:
             iteration=iteration,
             run_id=self._state.run_id,
             started_at=self._ports.clock.now(),
-            harness=self._agency.harness.name,
-            model=self._agency.request.model,
+            harness=self._harness.name,
+            model=self._options.model,
             story_id=story.id if story else None,
             attempt=story.attempt if story else None,
         )
 
     async def _committed(self, record: IterationRecord) -> IterationRecord:
         """Return the record, with its commit if one is wanted and made."""
-        if not self._agency.auto_commit or self._stop.requested or record.changed_files == 0:
+        if not self._options.auto_commit or self._stop.requested or record.changed_files == 0:
             return record
         message, memory = f"{self._state.change}: iteration {record.iteration}", self._state.memory
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from spool.domain.agent.invocation import AgentRequest, Invocation, Traits
+from spool.domain.agent.invocation import AgentOptions, Invocation, Traits
 from spool.domain.agent.stream import StreamEvent, Usage
 from spool.domain.loop.checkpoint import Beginning, Losses
 from spool.domain.loop.events import Event
@@ -46,7 +46,7 @@ class Harness(Protocol):
     def traits(self) -> Traits:
         """Its features and installation."""
 
-    def invoke(self, request: AgentRequest) -> Invocation:
+    def invoke(self, options: AgentOptions, /) -> Invocation:
         """Return the command to run."""
 
     def decoder(self) -> Decoder:

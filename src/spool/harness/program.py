@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from spool.domain.agent.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.agent.invocation import AgentOptions, Invocation, Stdin, Traits
 from spool.domain.agent.sign_in import SignIn
 from spool.domain.text.common_fields import carried
 from spool.engine.ports import Decoder
@@ -63,26 +63,26 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         able["sandbox_as_root"] = bool(self.sandbox_env)
         return Traits(program=self.argv[0], **{**carried(self, Traits), **able})
 
-    def invoke(self, request: AgentRequest) -> Invocation:
+    def invoke(self, options: AgentOptions) -> Invocation:
         """Return the command, with its marks filled in."""
         values = {
-            "prompt_file": request.prompt_path,
-            "directory": request.directory,
-            "model": request.model or "",
-            "session": request.session,
-            "side_file": request.side_path,
+            "prompt_file": options.prompt_path,
+            "directory": options.directory,
+            "model": options.model or "",
+            "session": options.session,
+            "side_file": options.side_path,
         }
         words = [
             *self.argv,
-            *(self.side if request.side_path else ()),
-            *(self.model if request.model else ()),
-            *(self.allow_all if request.allow_all else ()),
-            *(self.resume if request.session else ()),
+            *(self.side if options.side_path else ()),
+            *(self.model if options.model else ()),
+            *(self.allow_all if options.allow_all else ()),
+            *(self.resume if options.session else ()),
             *self.last,
         ]
         return Invocation(
             argv=tuple(_MARK.sub(lambda mark: values[mark[1]], word) for word in words),
             stdin=self.stdin,
-            env={**self.env, **(self.sandbox_env if request.allow_all and request.in_sandbox else {})},
-            side_file=request.side_path if self.side else "",
+            env={**self.env, **(self.sandbox_env if options.allow_all and options.in_sandbox else {})},
+            side_file=options.side_path if self.side else "",
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from spool.decoders import decoder_of
-from spool.domain.agent.invocation import AgentRequest, Invocation, Stdin, Traits
+from spool.domain.agent.invocation import AgentOptions, Invocation, Stdin, Traits
 from spool.domain.agent.stream import StreamEvent
 from spool.engine.ports import Decoder
 from spool.harness.decoding import LineDecoder, read_json
@@ -45,7 +45,7 @@ class Scripted:
         self._options = options
         self.traits = msgspec.structs.replace(_TRAITS, requires=options.script)
 
-    def invoke(self, request: AgentRequest) -> Invocation:  # noqa: ARG002 - a script ignores the request
+    def invoke(self, options: AgentOptions) -> Invocation:  # noqa: ARG002 - a script has none
         """Return the command that plays the script; -P keeps the working tree's own modules from being imported."""
         return Invocation(
             argv=(sys.executable, "-P", "-m", "spool.testing.player", self._options.script), stdin=Stdin.PROMPT

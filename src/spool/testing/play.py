@@ -4,14 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from spool.domain.agent.invocation import AgentRequest
+from spool.domain.agent.invocation import AgentOptions
 from spool.domain.loop.events import Event
 from spool.domain.loop.plan_memory import PromptMemory, StoryMemory
 from spool.domain.loop.state import IterationRecord, LoopState, continued, unfinished
 from spool.domain.loop.summary import Runner
 from spool.domain.loop.verdict import Finish
-from spool.engine.agent_limits import Patience
-from spool.engine.agent_options import AgentOptions
 from spool.engine.loop import Loop
 from spool.engine.plans.story_plan import StoryPlan
 from spool.engine.plans.strategy import Strategy
@@ -83,6 +81,8 @@ async def _play(
     )
     state = continued(state, earlier, last_iteration=last.iteration if last else 0)
     agents = FakeAgents(*lines)
+    harness = command("fake", CommandOptions(argv=("fake",)))
+    options = AgentOptions(directory=".", auto_commit=auto_commit)
     ports = Ports(
         agents=agents,
         store=store,
@@ -94,17 +94,10 @@ async def _play(
         rate_limits=stage.rate_limits,
         admission=stage.admission,
     )
-    loop = Loop(plan, _agency(auto_commit=auto_commit), ports, stop or Stop(), state, unjudged=unjudged)
+    loop = Loop(plan, harness, options, ports, stop or Stop(), state, unjudged=unjudged)
     try:
         finish = await loop.run()
     finally:
         stage.prompts += agents.prompts
     assert store.state is not None  # noqa: S101 - a loop that has run has saved its state
     return Played(finish, tuple(stage.events), tuple(store.history), store.state, tuple(stage.prompts))
-
-
-def _agency(*, auto_commit: bool) -> AgentOptions:
-    harness = command("fake", CommandOptions(argv=("fake",)))
-    return AgentOptions(
-        harness=harness, request=AgentRequest(directory="."), patience=Patience(), auto_commit=auto_commit
-    )

@@ -1,7 +1,8 @@
 """How an agent's time is counted."""
 
+from spool.domain.agent.invocation import Patience
 from spool.domain.loop.outcome import StopCause
-from spool.engine.agent_limits import IDLE_TICK_S, TICK_S, AgentLimits, Patience
+from spool.engine.agent_limits import IDLE_TICK_S, TICK_S, AgentLimits
 from spool.testing.doubles import ManualClock
 
 

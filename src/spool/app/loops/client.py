@@ -21,10 +21,9 @@ from spool.app.loops.notes import add_note
 from spool.app.machine.agent_programs import installed
 from spool.app.reporting.diffs import Diff, FileChange, diff_between
 from spool.app.reporting.loop_reports import reported
-from spool.app.starting.construction import new_spec
+from spool.app.starting.construction import learnings_of, new_spec
 from spool.app.starting.edited_tree import Edited, find_edits
 from spool.app.starting.launch import Launched, in_background
-from spool.app.starting.story_construction import learnings_of
 from spool.app.starting.workspace_start import place
 from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import LoopProgress

@@ -1,56 +1,22 @@
-"""Builds the parts of a loop from its spec."""
+"""Makes the spec of a loop, and finds what it needs before it starts: project, agent, working tree."""
 
-import asyncio
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spool.app.machine.agent_programs import require_program
-from spool.app.verifying.gate_construction import own_folders
-from spool.domain.agent.invocation import AgentRequest
-from spool.domain.agent.prices import price_of
-from spool.domain.change.change import Change
 from spool.domain.change.story import RepairStory
 from spool.domain.loop.criteria import Criterion
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec, Show
-from spool.domain.loop.summary import LoopKind
-from spool.engine.agent_limits import Patience
-from spool.engine.agent_options import AgentOptions
-from spool.engine.gates.gatekeeper import Gatekeeper
-from spool.engine.gates.task_book import TaskBook
-from spool.engine.losses import not_kept
-from spool.engine.plans.prompt_plan import PromptPlan
-from spool.engine.plans.strategy import Strategy
-from spool.engine.ports import Emit, Harness, KeptBeginnings
-from spool.errors import Hint, SpoolError, UsageError
+from spool.domain.loop.summary import LoopKind, state_path
+from spool.engine.ports import Harness
+from spool.errors import Hint, UsageError
 from spool.harness import registry
 from spool.host.clock import SystemClock
-from spool.host.git.heads import GitHeads
 from spool.host.git.repository import NoRepository, Repository
 from spool.host.git.working_tree import GitWorktree, PlainFolder
-from spool.host.state.loop_files import OWN_FILES
-from spool.host.state.loop_store import StateFolder
 from spool.sources.project import Project, bare_project, project_at
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """The parts of a plan, available once the locks are held."""
-
-    project: Project
-    change: Change
-    """The change as it was at the start; a plan rereads it for each iteration."""
-    harness: Harness
-    folder: StateFolder
-    repository: Repository | NoRepository
-    worktree: GitWorktree | PlainFolder
-    clock: SystemClock
-    emit: Emit
-    book: TaskBook
-    keeper: Gatekeeper | None = None
 
 
 def new_run_id() -> str:
@@ -144,82 +110,6 @@ def open_worktree(
     return GitWorktree(repository, timeout_s=settings.command_timeout, merging=errand.onto if errand else "")
 
 
-def make_agency(spec: LoopSpec, harness: Harness, *, session: str) -> AgentOptions:
-    """Return the agent of a loop and its options."""
-    settings = spec.settings
-    return AgentOptions(
-        harness=harness,
-        request=AgentRequest(
-            directory=spec.directory,
-            model=settings.model,
-            allow_all=settings.allow_all,
-            in_sandbox=is_root() and (settings.sandbox or settings.claude_as_root == "pretend-sandbox"),
-            session=session if settings.resume_agent else "",
-        ),
-        auto_commit=settings.auto_commit,
-        resume=settings.resume_agent,
-        price=price_of(settings.prices, harness=harness.name, model=settings.model),
-        patience=Patience(
-            iteration_s=settings.iteration_timeout or None,
-            idle_s=settings.idle_timeout or None,
-            promise_grace_s=settings.promise_grace,
-            output_bytes=settings.output_limit_mb << 20,
-            memory_bytes=settings.agent_memory,
-        ),
-    )
-
-
-async def make_plan(spec: LoopSpec, parts: Parts) -> Strategy[Any]:
-    """Return the plan of the spec's front door."""
-    if spec.door is not LoopKind.RUN:
-        return _prompt_plan(spec, parts, await _beginnings(spec, parts))
-    from spool.app.starting.story_construction import story_plan  # checkpoints take 25 ms to import
-
-    return await story_plan(spec, parts)
-
-
-async def _beginnings(spec: LoopSpec, parts: Parts) -> KeptBeginnings | None:
-    """Return what keeps the tree before the run; None without git."""
-    if isinstance(parts.repository, NoRepository):
-        return None
-    from spool.app.starting.story_construction import open_beginnings
-
-    try:
-        return await open_beginnings(spec, parts, parts.repository)
-    except SpoolError as error:  # as in the plan: the loop runs all the same
-        parts.emit(not_kept(error))
-        return None
-
-
-def _prompt_plan(spec: LoopSpec, parts: Parts, beginnings: KeptBeginnings | None) -> Strategy[Any]:
-    settings, in_worktree = spec.settings, spec.door is LoopKind.WORKTREE
-
-    async def read_change() -> Change:
-        return await asyncio.to_thread(parts.project.read, spec.change)
-
-    async def run_criterion() -> int | None:
-        assert parts.keeper is not None  # noqa: S101 - a loop with a command has gates
-        return await parts.keeper.run_criterion()
-
-    git = parts.repository
-    heads = GitHeads(git, timeout_s=settings.command_timeout) if isinstance(git, Repository) else None
-    return PromptPlan(
-        task=spec.task,
-        promise=settings.completion_promise,
-        limits=spec.limits,
-        criterion=spec.criterion,
-        command=spec.done_command,
-        own_files=OWN_FILES if in_worktree else (),
-        own_folders=own_folders(spec.directory, parts.repository, parts.change.own),
-        read_change=read_change,
-        read_context=parts.folder.context,
-        run_command=run_criterion,
-        book=parts.book,
-        keeper=parts.keeper,
-        marked_done=parts.folder.marked_done,
-        emit=parts.emit,
-        jitter=parts.clock.jitter,
-        heads=heads,
-        question_tool=parts.harness.traits.question_tool,
-        beginnings=beginnings,
-    )
+def learnings_of(change: str) -> str:
+    """Return the file with learnings for later stories, as the prompt names it: from where the agent works."""
+    return f"{state_path('.', LoopKind.RUN, change)}/learnings.md".removeprefix("./")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,21 +14,18 @@ from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.state_mirror import open_folder
 from spool.app.observing.observers import Observer, observers_of, observing
 from spool.app.starting.construction import (
-    Parts,
     find_harness,
-    make_agency,
-    make_plan,
     open_project,
-    open_worktree,
     require_file,
 )
 from spool.app.starting.crash import write_crash
-from spool.app.starting.earlier_runs import final_summary, last_session, settle_killed, terminal_pid
-from spool.app.starting.loop_workspace import deliverer, prepare_learnings, refuse_elsewhere, remembered, sandbox_of
+from spool.app.starting.earlier_runs import final_summary, settle_killed, terminal_pid
+from spool.app.starting.loop_builder import LoopBuilder, Tie
+from spool.app.starting.loop_workspace import prepare_learnings, refuse_elsewhere, remembered, sandbox_of
 from spool.app.starting.repair_story import begin_errand, on_errand
 from spool.app.starting.signals import listening
 from spool.app.starting.uncommitted import refuse_dirty
-from spool.app.verifying.gate_construction import forget_boxes, make_keeper, task_book
+from spool.app.verifying.gate_construction import forget_boxes
 from spool.domain.change.change import Change
 from spool.domain.judging.promise import DEFAULT_PROMISE
 from spool.domain.loop.events import Event, IterationEnded, RunEnded, Warned, Working
@@ -37,8 +34,7 @@ from spool.domain.loop.spec import LoopSpec, Show, expected, judging_as_before
 from spool.domain.loop.state import LoopState, UnfinishedIteration, continued
 from spool.domain.loop.summary import STATE, LoopKind, LoopSummary, Phase, summarized
 from spool.domain.loop.verdict import ExitCode, Finish, Status
-from spool.engine.loop import Loop
-from spool.engine.ports import Deliver, Emit, Expenses, Harness, Ports, StartGate, Store, Unguarded, Unshared
+from spool.engine.ports import Emit, Harness
 from spool.engine.stop_request import Stop
 from spool.errors import InternalError, NotEnoughMemory, RemovedTree, SpoolError, UnreadableState, is_starved
 from spool.host.agents.agent_host import AgentHost
@@ -50,12 +46,9 @@ from spool.host.git.workspaces.opening import open_workspace
 from spool.host.runner.identity import this_runner
 from spool.host.state.journal import JournalWriter
 from spool.host.state.lock import held, holder_of
-from spool.host.state.loop_files import LoopFileStore
 from spool.host.state.loop_store import StateFolder
-from spool.host.state.rate_limits import RateLimitFiles
 from spool.host.state.run_registry import stopped_by, this_machine
 from spool.host.state.specs import keep_spec, kept_spec
-from spool.host.state.spending_log import Peers, SpendingFile, Unkept
 from spool.sources.project import Project
 from spool.sources.story_source import require_stories
 
@@ -63,8 +56,6 @@ if TYPE_CHECKING:
     from spool.host.sandbox.sandbox import Sandbox
 
 Observe = Callable[[LoopSpec], Sequence[Observer]]
-Tie = Callable[[LoopSpec, Parts], tuple[StartGate, Deliver]]
-"""Ties a loop to the worker that started it: who admits its agents, and who takes its work."""
 _GARBAGE = (700, 10, 10)
 """Python's default collection thresholds; the command line starts with lower ones."""
 _KEEP_S = 2.0
@@ -184,82 +175,45 @@ class _RunnerRun:
             keeper = asyncio.create_task(_keep(folder, Path(self._spec.directory), stop))
             try:
                 with paced(lambda step, share, files: emit(Working(step=step, share=round(share, 3), files=files))):
-                    return await self._looped(_Room(state, folder, repository, host, emit), journal, unjudged, stop)
+                    builder = LoopBuilder(
+                        spec=self._spec,
+                        project=self._project,
+                        change=self._change,
+                        harness=self._harness,
+                        host=host,
+                        state=state,
+                        folder=folder,
+                        repository=repository,
+                        clock=self._clock,
+                        emit=emit,
+                    )
+                    return await self._looped(builder, journal, unjudged, stop)
             finally:
                 keeper.cancel()
                 host.close()
                 journal.close()
 
     async def _looped(
-        self, room: "_Room", journal: JournalWriter, unjudged: UnfinishedIteration | None, stop: Stop
+        self, builder: LoopBuilder, journal: JournalWriter, unjudged: UnfinishedIteration | None, stop: Stop
     ) -> Finish:
         """Build the loop and run it; a bug of ours ends the run as stuck, and leaves a crash file."""
         loop = None
         try:
             if unjudged is not None and unjudged.recorded and not journal.has_ended(unjudged.record.iteration):
-                room.emit(IterationEnded(record=unjudged.record))
-            loop = await self._build(room, unjudged, stop)
+                builder.emit(IterationEnded(record=unjudged.record))
+            self._warn(builder.repository, builder.emit)
+            loop = await builder.build(stop, unjudged=unjudged, tie=self._tie)
             return await loop.run()
         except (SpoolError, OSError):
             raise
         except Exception as bug:  # the only place that catches a bug in a run
             if is_starved(bug):
                 raise NotEnoughMemory("not enough memory", hint="see: ulimit -v") from bug
-            path = write_crash(room.folder.path, bug, run_id=room.state.run_id)
+            path = write_crash(builder.folder.path, bug, run_id=builder.state.run_id)
             why = f"internal error: {type(bug).__name__}: {bug}"
             with suppress(SpoolError, OSError):
-                loop.abandon(why, Status.STUCK) if loop else _abandon(room, why)
+                loop.abandon(why, Status.STUCK) if loop else _abandon(builder, why)
             raise InternalError(why, hint=f"details are in {path}" if path else "") from bug
-
-    async def _build(self, room: "_Room", unjudged: UnfinishedIteration | None, stop: Stop) -> Loop:
-        spec, folder = self._spec, room.folder
-        store: Store = LoopFileStore(folder, room.state) if spec.door is LoopKind.WORKTREE else folder
-        worktree = open_worktree(room.repository, spec.settings, spec.errand)
-        self._warn(room.repository, room.emit)
-        book = task_book(spec, room.emit)
-        keeper = make_keeper(
-            spec,
-            room.host,
-            folder.logs,
-            project=self._project,
-            repository=room.repository,
-            worktree=worktree,
-            book=book,
-            emit=room.emit,
-        )
-        parts = Parts(
-            project=self._project,
-            change=self._change,
-            harness=self._harness,
-            folder=folder,
-            repository=room.repository,
-            worktree=worktree,
-            clock=self._clock,
-            emit=room.emit,
-            book=book,
-            keeper=keeper,
-        )
-        plan = await make_plan(spec, parts)
-        agency = make_agency(spec, self._harness, session=last_session(folder, self._harness.name))
-        tied = self._tie(spec, parts) if self._tie else (Unguarded(), deliverer(spec))
-        ports = Ports(
-            agents=room.host,
-            store=store,
-            emit=room.emit,
-            worktree=worktree,
-            clock=self._clock,
-            expenses=self._expenses(room.state),
-            deliver=tied[1],
-            rate_limits=RateLimitFiles() if spec.listed else Unshared(),
-            admission=tied[0],
-        )
-        return Loop(plan, agency, ports, stop, room.state, unjudged=unjudged, keeper=parts.keeper)
-
-    def _expenses(self, state: LoopState) -> Expenses:
-        if not self._spec.listed:
-            return Unkept()
-        peers = Peers(self._spec.peers, self._spec.peers_since)
-        return SpendingFile(project=state.project, change=state.change, now=self._clock.now, peers=peers)
 
     def _warn(self, repository: Repository | NoRepository, emit: Emit) -> None:
         if isinstance(repository, NoRepository):
@@ -350,24 +304,14 @@ class _RunnerRun:
         }
 
 
-class _Room(NamedTuple):
-    """The parts of a run once the locks are held."""
-
-    state: LoopState
-    folder: StateFolder
-    repository: Repository | NoRepository
-    host: AgentHost
-    emit: Emit
-
-
-def _abandon(room: _Room, why: str) -> None:
+def _abandon(run: LoopBuilder, why: str) -> None:
     """End a run that never got as far as its loop."""
     now = SystemClock().now()
     ended = msgspec.structs.replace(
-        room.state, status=Status.STUCK, reason=why, phase=Phase.ENDED, updated_at=now, ended_at=now
+        run.state, status=Status.STUCK, reason=why, phase=Phase.ENDED, updated_at=now, ended_at=now
     )
-    room.folder.save(ended)
-    room.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED), ended_at=now))
+    run.folder.save(ended)
+    run.emit(RunEnded(status=Status.STUCK, reason=why, exit_code=int(ExitCode.FAILED), ended_at=now))
 
 
 async def _keep(folder: StateFolder, directory: Path, stop: Stop) -> None:

@@ -1,10 +1,11 @@
-"""The request to a harness, and the command that it returns."""
+"""The options of an agent, and the command that its harness returns."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 
+from spool.domain.agent.prices import Price
 from spool.domain.agent.sign_in import SignIn
 
 
@@ -51,10 +52,19 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Variables that it reads, and prefixes of such (`OPENAI_*`); a sandboxed agent gets no others."""
 
 
-class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of an agent, in terms common to all harnesses."""
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's limits on time, output and memory."""
 
-    prompt_path: str = ""
+    iteration_s: float | None = 7_200.0
+    idle_s: float | None = 1_800.0
+    promise_grace_s: float = 20.0
+    output_bytes: int = 4 << 30
+    memory_bytes: int = 0
+
+
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent's options in a loop: what a harness makes a command of, and what holds for each of its runs."""
+
     directory: str
     model: str | None = None
     allow_all: bool = False
@@ -62,8 +72,21 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to claim a sandbox to an agent; some refuse allow-all as root elsewhere."""
     session: str = ""
     """The agent's conversation to continue; empty for a new one."""
+    prompt_path: str = ""
+    """Path of the prompt of one run."""
     side_path: str = ""
-    """Path of the agent's side file."""
+    """Path of the agent's side file in one run."""
+    resume: bool = False
+    """Whether each run continues the conversation of the one before."""
+    auto_commit: bool = False
+    """Whether to commit what each run leaves."""
+    price: Price | None = None
+    """The price of the model, for an agent that reports no cost."""
+    patience: Patience = Patience()
+
+    def continuing(self, session: str) -> "AgentOptions":
+        """Return the options of the next run, in the same conversation if that is wanted."""
+        return msgspec.structs.replace(self, session=session) if self.resume and session else self
 
 
 class Stdin(StrEnum):

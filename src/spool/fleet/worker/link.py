@@ -5,13 +5,13 @@ import socket
 
 import msgspec
 
-from spool.app.starting.construction import Parts
 from spool.decoders import decoded
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.state import LoopState
 from spool.engine.ports import Deliver, StartGate
 from spool.errors import CommandFailed, FencedOff
 from spool.fleet.snapshots.tree_commits import TreeCommits
+from spool.host.clock import SystemClock
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.repository import Repository
 from spool.host.git.working_tree import GitWorktree
@@ -40,14 +40,12 @@ class WorkerLink:
 
     waits = False
 
-    def __init__(self, line: socket.socket, spec: LoopSpec, parts: Parts) -> None:
-        assert isinstance(parts.repository, Repository)  # noqa: S101 - a fleet's loop works in a clone
-        assert isinstance(parts.worktree, GitWorktree)  # noqa: S101 - as above
+    def __init__(self, line: socket.socket, spec: LoopSpec, repository: Repository, worktree: GitWorktree) -> None:
         timeout_s = spec.settings.command_timeout
         self._line = line
-        self._worktree = parts.worktree
-        self._commits = TreeCommits(parts.repository, parts.worktree.recorder, timeout_s=timeout_s)
-        self._checkpoints = Checkpoints(parts.repository, spec.change, now=parts.clock.now, timeout_s=timeout_s)
+        self._worktree = worktree
+        self._commits = TreeCommits(repository, worktree.recorder, timeout_s=timeout_s)
+        self._checkpoints = Checkpoints(repository, spec.change, now=SystemClock().now, timeout_s=timeout_s)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._compared: tuple[str, ...] = ()
 
@@ -78,7 +76,9 @@ class WorkerLink:
         return decoded(line, WorkerAnswer)
 
 
-def tie(line: socket.socket, spec: LoopSpec, parts: Parts) -> tuple[StartGate, Deliver]:
+def tie(
+    line: socket.socket, spec: LoopSpec, repository: Repository, worktree: GitWorktree
+) -> tuple[StartGate, Deliver]:
     """Return what admits the agents of a loop, and what takes its work."""
-    link = WorkerLink(line, spec, parts)
+    link = WorkerLink(line, spec, repository, worktree)
     return link, link.deliver

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import CHANGE, Scratch
+from tests.support import CHANGE, Scratch, wait_for
 from tests.support.terminal import terminal
+from tests.support.worktrees import fleet_of
 
 
 @pytest.fixture
@@ -92,6 +93,20 @@ def test_everything_removes_every_trace_but_what_a_person_wrote(used: Scratch) -
     used.script([{"tick": 2}, {"promise": "COMPLETE"}])
     used.trust()
     assert used.run("--fresh").returncode == 0
+
+
+def test_everything_removes_the_files_of_worktree_loops_with_the_lines_that_hid_them(scratch: Scratch) -> None:
+    with fleet_of(scratch) as fleet:
+        tree = fleet.worktree("add-auth")
+        tree.script([{"say": "<promise>COMPLETE</promise>"}])
+        tree.run("--done", "promise")
+        (tree.path / ".claude" / "settings.json").write_text("{}\n")
+        assert (tree.path / ".claude" / "ralph-loop.log").exists()
+        wait_for(lambda: fleet.rows() == [])
+        done = scratch.spool("clean", "--everything", "--yes")
+        assert done.returncode == 0, done.stderr
+        assert [path.name for path in (tree.path / ".claude").iterdir()] == ["settings.json"]
+        assert "claude" not in (scratch.root / ".git/info/exclude").read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import signal
 import subprocess
 from typing import Any
 
+import pytest
+
 from spool.harness import registry
 from tests.support import CHANGE, Scratch, wait_for
 from tests.support.terminal import terminal
@@ -129,3 +131,13 @@ def test_a_command_of_your_own_settings_is_an_agent(scratch: Scratch) -> None:
     agents = findings(scratch, env={"PATH": f"{scratch.bin}:/usr/bin:/bin"})["agents"]
     assert [(one["health"], one["what"].split()[0]) for one in agents] == [("ok", "mine,")]
     assert "Agents    mine\n" in scratch.spool("init", "--dry-run", env={"PATH": f"{scratch.bin}:/usr/bin:/bin"}).stdout
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_a_folder_on_the_path_that_cannot_be_read_is_named(scratch: Scratch) -> None:
+    closed = scratch.home / "other" / "cargo" / "bin"
+    closed.mkdir(parents=True)
+    closed.parents[1].chmod(0)
+    found = findings(scratch, env={"PATH": f"{closed}:{scratch.env['PATH']}"})["sandbox"]
+    closed.parents[1].chmod(0o700)
+    assert f"{closed} is on the PATH and cannot be read; no sandbox has it" in {one["what"] for one in found}

@@ -212,7 +212,7 @@ def test_one_json_stream_for_all(batch: Batch) -> None:
 
 def test_what_several_changes_cannot_do(batch: Batch) -> None:
     batch.write("a", "b")
-    for words in (["a", "b", "--in", "here"], ["a", "b", "--detach"], ["a", "b", "--status"], ["a", "--all"]):
+    for words in (["a", "b", "--in", "here"], ["a", "b", "--status"], ["a", "--all"]):
         assert batch.run(*words).returncode == 2, words
     assert batch.run("--parallel", "0", "a").returncode == 2
 
@@ -417,3 +417,27 @@ def test_a_program_stops_all_by_standard_input(batch: Batch) -> None:
     assert process.wait(30) == 130
     process.stdin.close()
     assert {batch.state(one)["status"] for one in "ab"} == {"stopped"}
+
+
+def test_an_open_dependency_holds_back_a_run_of_one_change(batch: Batch) -> None:
+    batch.write("a1", b1="a1")
+    done = batch.run("b1")
+    assert done.returncode == 2
+    assert "b1 depends on a1, which is open" in done.stderr
+    assert not (batch.scratch.home / "order").exists()
+    assert batch.run("a1").returncode == 0
+    assert batch.run("b1").returncode == 0, "a1 is closed: its boxes are ticked"
+
+
+def test_several_changes_run_in_the_background_with_detach(batch: Batch) -> None:
+    batch.write("a1", "a2", b1="a1")
+    done = batch.run("a1", "a2", "b1", "--parallel", "2", "--detach")
+    assert done.returncode == 0, done.stderr
+    assert "Started 3 changes in the background, 2 at a time" in done.stdout
+    wait_for(lambda: "end b1" in (batch.order() if (batch.scratch.home / "order").exists() else []))
+    pid = int(re.search(r"pid (\d+)", done.stdout)[1])  # type: ignore[index]
+    wait_for(lambda: is_gone(pid))
+    assert batch.order().index("end a1") < batch.order().index("start b1")
+    assert {"change/a1", "change/a2", "change/b1"} <= set(
+        batch.scratch.git("branch", "--format=%(refname:short)").split()
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import CHANGE, Scratch, Steps, make_scratch
+from tests.support.sandboxed import needs_a_sandbox
 
 BRANCH = f"change/{CHANGE}"
 DONE: Steps = [{"write": "made.txt", "text": "made\n"}, {"tick": 1}, {"tick": 1}, {"promise": "COMPLETE"}]
@@ -373,3 +374,48 @@ def test_a_workspace_is_removed_by_a_short_id(scratch: Scratch) -> None:
     done = scratch.spool("workspace", "remove", "2-1")
     assert done.returncode == 0, done.stderr
     assert not Path(where).exists()
+
+
+UNTRACKED = {".env": "KEY=1\n", ".venv/pyvenv.cfg": "home = /usr\n", "config/local.toml": "x = 1\n"}
+WAYS = "worktree_setup makes them, .worktreeinclude copies them, share lends them to a check."
+
+
+def untracked(scratch: Scratch, **more: str) -> None:
+    for name, text in (UNTRACKED | more).items():
+        path = scratch.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (scratch.root / ".gitignore").write_text("".join(f"/{name}\n" for name in UNTRACKED))
+    scratch.git("add", ".gitignore")
+    scratch.git("commit", "--quiet", "--message", "ignore")
+
+
+@pytest.mark.parametrize("kind", ["worktree", "clone"])
+def test_a_missing_environment_is_named_with_the_next_step(scratch: Scratch, kind: str) -> None:
+    untracked(scratch)
+    scratch.script([{"tick": 9}, {"promise": "COMPLETE"}])
+    done = scratch.run("--in", kind)
+    assert f"Missing in the {kind}: .venv; {WAYS}\n" in done.stderr
+    assert "Missing" not in scratch.run("--in", kind, "--fresh").stderr, "it is there already"
+
+
+@pytest.mark.parametrize("kind", ["worktree", "clone"])
+def test_worktreeinclude_is_honoured_and_worktree_copy_keeps_folders(scratch: Scratch, kind: str) -> None:
+    untracked(scratch, **{".worktreeinclude": "/.venv/\nnothing.txt\n"})
+    scratch.script([{"tick": 9}, {"promise": "COMPLETE"}])
+    own = scratch.home / ".config/spool/config.toml"
+    own.write_text('worktree_copy = [".env*", "config/local.toml"]\nworktree_setup = "touch made"\n' + own.read_text())
+    done = scratch.run("--in", kind)
+    assert "Missing" not in done.stderr
+    (row,) = json.loads(scratch.spool("workspace", "list", "--json").stdout)
+    made = Path(row["path"])
+    assert {name: (made / name).read_text() for name in UNTRACKED} == UNTRACKED
+    assert (made / "made").exists()
+
+
+@needs_a_sandbox
+def test_a_sandboxed_clone_gets_no_copy_of_secrets_and_says_so(scratch: Scratch) -> None:
+    untracked(scratch)
+    scratch.script([{"tick": 9}, {"promise": "COMPLETE"}])
+    done = scratch.run("--sandbox")
+    assert f"Missing in the clone: .venv, .env; {WAYS}\n" in done.stderr

@@ -122,15 +122,37 @@ def test_openspec_archives_its_own_changes(field: Field) -> None:
     assert not (field.root / "openspec" / "changes" / "add-x").exists()
 
 
-def test_untracked_files_of_the_change_hold_it_back(field: Field) -> None:
+def test_an_untracked_change_that_equals_what_was_copied_does_not_block_landing(field: Field) -> None:
     field.git("rm", "--quiet", "-r", "--cached", ".spool/changes")
     field.git("commit", "--quiet", "--message", "the change is not committed")
     run(field)
+    assert "[ ] 1.1" in (field.scratch.change / "tasks.md").read_text()
+    done = field.scratch.spool("land")
+    assert done.returncode == 0, done.stdout
+    assert "[x] 1.1" in (field.scratch.change / "tasks.md").read_text()
+    assert field.git("status", "--porcelain") == ""
+
+
+def test_an_untracked_change_that_was_edited_since_holds_it_back(field: Field) -> None:
+    field.git("rm", "--quiet", "-r", "--cached", ".spool/changes")
+    field.git("commit", "--quiet", "--message", "the change is not committed")
+    run(field)
+    tasks = field.scratch.change / "tasks.md"
+    tasks.write_text(mine := tasks.read_text().replace("1.1", "1.1 mine"))
     done = field.scratch.spool("land")
     assert done.returncode == 1
     assert "stand in the way" in done.stdout
     assert f".spool/changes/{CHANGE}/tasks.md" in done.stdout
-    assert "[ ] 1.1" in (field.scratch.change / "tasks.md").read_text()
+    assert tasks.read_text() == mine
+
+
+def test_work_on_the_agents_word_is_refused_without_allow_unverified(field: Field) -> None:
+    done = field.scratch.run("--in", "clone")
+    assert done.returncode == 0, done.stderr
+    refused = field.scratch.spool("land", CHANGE, "--verify", CHECK)
+    assert refused.returncode == 1
+    assert "its loop ended with agent's word: nothing has verified it" in refused.stdout
+    assert field.scratch.spool("land", CHANGE, "--verify", CHECK, "--allow-unverified").returncode == 0
 
 
 def test_clean_removes_what_landings_leave(field: Field) -> None:

@@ -102,13 +102,13 @@ def _count(step: int, pid: int, after_s: float) -> None:
     sys.addaudithook(count)
 
 
-def a_move(field: Field, number: int) -> Move:
+def a_move(field: Field, number: int, **more: str) -> Move:
     """Return a move from main to a commit with edited, added, deleted and replaced files."""
     branch = f"change/c{number}"
     place = field.root.parent / "place"
     field.git("worktree", "add", "--quiet", "-b", branch, str(place), "main")
     field.git("rm", "--quiet", "gone.txt", "d/f.txt", cwd=place)
-    new = field.commit(NEW, f"c{number}", cwd=place)
+    new = field.commit(NEW | {f"{name}.md": text for name, text in more.items()}, f"c{number}", cwd=place)
     field.git("worktree", "remove", "--force", str(place))
     git_dir = field.root / ".git"
     return Move(
@@ -160,6 +160,27 @@ def test_at_each_step_of_the_move(field: Field, after_s: float) -> None:
         assert tree(field) == before, step
     assert after_s or (moved > 1 and untouched > 10), (moved, untouched)
     assert field.git("fsck", "--strict", "--no-dangling") == ""
+
+
+@pytest.mark.long
+def test_at_each_step_an_untracked_plan_is_restored_or_has_its_boxes_ticked(field: Field) -> None:
+    mine, ticked = "- [ ] one\n", "- [x] one\n"
+    plan = field.root / "PLAN.md"
+    first = a_move(field, 0, PLAN=ticked)
+    plan.write_text(mine)
+    steps = counted(partial(with_moves, field, partial(Moves.make, move=first)))
+    back(field, first)
+    moved = 0
+    for step in range(1, steps + 1):
+        move = a_move(field, step, PLAN=ticked)
+        plan.write_text(mine)
+        assert killed_at(step, partial(with_moves, field, partial(Moves.make, move=move))), step
+        with_moves(field, lambda one: one.settle())
+        assert plan.read_text() == (ticked if field.tip() == move.new else mine), step
+        assert field.leavings() == [], step
+        moved += field.tip() == move.new
+        back(field, move)
+    assert 1 < moved < steps - 10
 
 
 _FILES = {

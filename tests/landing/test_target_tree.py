@@ -53,6 +53,16 @@ def test_untracked_and_ignored_files_in_the_way_hold_it_back(field: Field) -> No
     assert (field.root / "other.txt").read_text() == "not in the way\n"
 
 
+def test_an_untracked_file_that_equals_what_lands_does_not_block_it(field: Field) -> None:
+    field.change("one", {"new/file.txt": "landed\n", "PLAN.md": "- [x] one\n  1. [X] two\n"})
+    (field.root / "new").mkdir()
+    (field.root / "new" / "file.txt").write_text("landed\n")
+    (field.root / "PLAN.md").write_text("- [ ] one\n  1. [X] two\n")
+    assert field.fates("one", code=0) == {"one": "landed"}
+    assert (field.root / "PLAN.md").read_text() == "- [x] one\n  1. [X] two\n"
+    assert field.git("status", "--porcelain") == ""
+
+
 def test_a_link_in_the_way_is_not_followed(field: Field) -> None:
     field.change("one", {"new/file.txt": "landed\n"})
     outside = field.root.parent / "outside"

@@ -36,10 +36,10 @@ class Capability(NamedTuple):
         return f"spool.cli.commands.{self.name}.{self.name}:{self.name}"
 
 
-CAPABILITIES = (
+CAPABILITIES = [
     Capability("fleet", "Start", "Run changes on many hosts: a queue, workers, and what they do.", remote="remote"),
     Capability("web", "Watch", "Show all loops of this machine in a browser, live."),
-)
+]
 
 
 def remote_of(name: str) -> RemoteLoops | None:

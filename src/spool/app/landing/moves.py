@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from spool.app.loops.discarded_attempts import finish_due
 from spool.app.starting.signals import listening
 from spool.domain.account.landing_order import Fate, Landing, Move
@@ -34,6 +36,7 @@ class Moves:
 
     def make(self, move: Move) -> Landing:
         """Move the target, and write down that the change landed; a signal waits until both are done."""
+        move = msgspec.structs.replace(move, displaced=asyncio.run(self._target(move).displaced(move)))
         self._records.begin(move)
         try:
             with self._tree_lock(move):

@@ -27,6 +27,7 @@ from spool.harness import registry
 from spool.host.agents.control_group import may_make_group
 from spool.host.git.pointers import top_of
 from spool.host.sandbox.bubblewrap import find as find_bubblewrap
+from spool.host.sandbox.visible_programs import unreadable_folders
 from spool.host.state.places import user_state
 from spool.host.state.run_registry import this_machine
 from spool.host.terminals import NONE, choose
@@ -147,6 +148,10 @@ def _isolation() -> Iterator[Diagnosis]:
 
 def _sandbox() -> Iterator[Diagnosis]:
     """Check the sandbox for agents."""
+    for folder in unreadable_folders():
+        yield note(
+            "sandbox", f"{folder} is on the PATH and cannot be read; no sandbox has it", "take it out of the PATH"
+        )
     try:
         find_bubblewrap()
     except UsageError as error:

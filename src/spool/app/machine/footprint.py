@@ -25,7 +25,7 @@ from spool.host.git.repository import Repository, ask_git, find_repository
 from spool.host.git.workspaces.clones import clones_of
 from spool.host.state.landings import Landings
 from spool.host.state.lock import TreeWork, held_for
-from spool.host.state.loop_files import own_excludes, show_own_files
+from spool.host.state.loop_files import own_excludes, remove_own_files, show_own_files
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.run_registry import this_machine
 from spool.host.state.specs import spec_path
@@ -173,6 +173,9 @@ class Traces:
         if self.repository is not None:
             for ref in self._refs():
                 asyncio.run(ask_git(self.repository, "update-ref", "-d", ref, timeout_s=_TIMEOUT_S))
+            if own_excludes(self.repository.common_dir):  # worktree loops were here
+                for root in self.roots:
+                    remove_own_files(root)
             show_own_files(self.repository.common_dir)
             remove(self.repository.spool_dir)
             remove(Landings(self.repository.common_dir).folder)

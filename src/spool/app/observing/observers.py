@@ -24,10 +24,10 @@ from spool.host.state.journal import JournalReader
 from spool.nofollow import read_linked
 
 GROUP = "spool.observers"
-_OWN = (
+_OWN = [
     "spool.app.observing.notices:notices_of",
     "spool.app.observing.telemetry.activation:telemetry_of",
-)
+]
 """Spool's own observers: each takes the LoopSpec of a run and returns a list, which is empty if it is off."""
 _TICK_S = 0.5
 _PASSED_OVER = 32

@@ -22,13 +22,13 @@ def read_members(project: Project, changes: Sequence[str]) -> list[Member]:
 
     What a change depends on must be among them, or closed: archived, or with all boxes ticked.
     """
-    known = [info.id for info in project.changes()]
     found = []
     for change in dict.fromkeys(changes):
         try:
             names = names_of(project.read(change).proposal, DEPENDS_ON)
         except ChangeError as error:
             raise ChangeError(f"{change}: {error}", hint=error.hint) from None
+        known = [info.id for info in project.changes()] if names else []
         needed = [_resolved(project, change, name, known) for name in names]
         missing = [one for one in needed if one and one not in changes and not _is_closed(project, one)]
         if missing:

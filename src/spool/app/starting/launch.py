@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from spool.domain.loop.summary import LoopSummary
 from spool.domain.loop.verdict import Status
 from spool.domain.text.plain_text import one_line
 from spool.errors import SpoolError, StateError
-from spool.host.state.files import end_of, replace_file
+from spool.host.state.files import end_of, opened, replace_file
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.records import exactly, restored
 from spool.host.state.run_registry import note_stop, this_machine
@@ -30,6 +30,8 @@ from spool.nofollow import make_folder, read_file
 START_S = 120.0
 """A runner usually starts within 1 s; a slow git, a desktop just after login or a busy machine takes longer."""
 _POLL_S = 0.02
+_AT_ONCE_S = 1.0
+"""A command in the background that fails sooner was never started."""
 _NOT_STARTED = "not-started"
 """The suffix of the file that says why a runner could not start."""
 # The runner shows the loop, so it belongs to the command line: named here, never imported.
@@ -125,6 +127,24 @@ def in_background(spec: LoopSpec) -> Launched:
     """Start a loop in a separate session, with its output in a log."""
     log = this_machine().beside(spec.run_id, "log")
     return _launch(msgspec.structs.replace(spec, terminal=NONE, log=spec.log or str(log)), BACKGROUND, log)
+
+
+def command_in_background(words: Sequence[str], name: str) -> tuple[int, Path]:
+    """Run a command of Spool in a separate session; return its pid and its log. Raise if it ends at once."""
+    log = this_machine().beside(name, "log")
+    make_folder(log.parent)
+    with opened(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "spool", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    with suppress(subprocess.TimeoutExpired):
+        if process.wait(_AT_ONCE_S):
+            raise SpoolError("it did not start", hint=one_line(end_of(log, 2_000).decode("utf-8", "replace"), 400))
+    return process.pid, log
 
 
 def in_terminal(spec: LoopSpec, complain: Callable[[str], None]) -> LoopSummary:

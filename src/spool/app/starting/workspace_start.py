@@ -17,7 +17,15 @@ from spool.domain.loop.summary import LoopKind
 from spool.domain.text.plain_text import counted, one_line
 from spool.errors import BranchMoved, CommandFailed, Hint, NoWorktree, UsageError
 from spool.host.external_command import run_command
-from spool.host.git.checkouts import bring_along, existing_branch, find_checkout, make_checkout, set_up
+from spool.host.git.checkouts import (
+    bring_along,
+    copy_untracked,
+    existing_branch,
+    find_checkout,
+    lacking,
+    make_checkout,
+    set_up,
+)
 from spool.host.git.checkpoints.pace import Pace, paced
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import NoRepository, Repository, find_repository, head_of, run_git
@@ -61,6 +69,16 @@ def committing(settings: Settings, door: LoopKind) -> Settings:
     return msgspec.structs.replace(settings, auto_commit=True)
 
 
+def notes_of_new(kind: Kind, path: Path, branch: str, *, main: Path, copied: Sequence[Path] = ()) -> list[str]:
+    """Return what a person should know of a workspace that was just made and set up."""
+    notes = [f"Created {kind} {path} on branch {branch}."]
+    notes += [f"Copied {folder}, which is not committed." for folder in copied]
+    if names := lacking(main, path):
+        ways = "worktree_setup makes them, .worktreeinclude copies them, share lends them to a check"
+        notes.append(f"Missing in the {kind}: {', '.join(names)}; {ways}.")
+    return notes
+
+
 class _Making:
     """Makes the workspace of one loop."""
 
@@ -88,7 +106,7 @@ class _Making:
             checkout = find_checkout(change, here=self._root)
             self._refuse_main(checkout)
         except NoWorktree:
-            checkout = self._new_worktree(base)
+            checkout = self._new_worktree(repository, base)
         if not (Path(checkout.path) / inside / self._change).exists():  # a killed maker had not got as far
             for folder in self._folders():
                 bring_along(folder, Path(checkout.path), newer=False)
@@ -105,7 +123,7 @@ class _Making:
             base=await head_of(found, timeout_s=self._timeout_s),
         )
 
-    def _new_worktree(self, base: str) -> Checkout:
+    def _new_worktree(self, repository: Repository, base: str) -> Checkout:
         settings = self._spec.settings
         checkout, copied = make_checkout(
             self._spec.change,
@@ -115,7 +133,8 @@ class _Making:
             folders=self._folders(),
             base=base,
         )
-        self._note(checkout.path, checkout.branch or "", Kind.WORKTREE, copied)
+        branch, path = checkout.branch or "", Path(checkout.path)
+        self._notes += notes_of_new(Kind.WORKTREE, path, branch, main=repository.main, copied=copied)
         return checkout
 
     def _refuse_main(self, checkout: Checkout) -> None:
@@ -142,7 +161,6 @@ class _Making:
                     folders=folders,
                 )
                 clone = await make_clone(repository, plan, timeout_s=self._timeout_s)
-                await self._note_clone(repository, home / clone.folder, clone.branch)
             else:
                 self._require_same_sandbox(home / clone.folder, sandboxed=clone.sandboxed)
                 await branches.require_unmoved(change, clone.branch)
@@ -151,8 +169,12 @@ class _Making:
             raise UsageError(str(error), hint=hint) from None
         workspace = workspace_of(home, clone, self._inside(repository))
         if not clone.ready:
+            if not clone.sandboxed:  # an agent in a sandbox gets no .env
+                copy_untracked(repository.main, home / clone.folder, self._spec.settings.worktree_copy)
             await self._set_up_clone(workspace)
             mark_ready(home, clone)
+            self._notes += notes_of_new(Kind.CLONE, home / clone.folder, clone.branch, main=repository.main)
+            await self._note_uncommitted(repository)
         return workspace
 
     async def _set_up_clone(self, workspace: Workspace) -> None:
@@ -176,8 +198,7 @@ class _Making:
             how = "in a sandbox" if sandboxed else "without a sandbox"
             raise UsageError(f"the work in {path} began {how}", hint=Hint.SAME_SANDBOX)
 
-    async def _note_clone(self, repository: Repository, path: Path, branch: str) -> None:
-        self._note(str(path), branch, Kind.CLONE, ())
+    async def _note_uncommitted(self, repository: Repository) -> None:
         words = ("status", "--porcelain", "-z", "--no-renames", "--", ".", *self._excluded(repository))
         dirty = await run_git(repository, *words, timeout_s=self._timeout_s)
         if files := [one for one in dirty.text.split("\0") if one]:
@@ -186,10 +207,6 @@ class _Making:
     def _excluded(self, repository: Repository) -> list[str]:
         own = [os.path.relpath(folder, repository.top) for folder in self._folders()]
         return [f":(exclude,top,literal){path}" for path in (".spool/.state", *own)]
-
-    def _note(self, path: str, branch: str, kind: Kind, copied: Sequence[Path]) -> None:
-        self._notes.append(f"Created {kind} {path} on branch {branch}.")
-        self._notes += [f"Copied {folder}, which is not committed." for folder in copied]
 
     async def _require_branch_name(self, repository: Repository) -> None:
         branch = branch_of_change(self._spec.change)

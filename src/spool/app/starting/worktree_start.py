@@ -11,13 +11,16 @@ from spool.app.starting.construction import find_harness, new_run_id, new_spec, 
 from spool.app.starting.effective_settings import resolve_settings, root_here
 from spool.app.starting.loop_workspace import no_clone
 from spool.app.starting.uncommitted import refuse_dirty_now
+from spool.app.starting.workspace_start import notes_of_new
 from spool.domain.change.checkout import Checkout
+from spool.domain.change.workspaces import Kind
 from spool.domain.loop.criteria import Criterion, bounds_for
 from spool.domain.loop.settings import OWN, Layer, Resolved, Settings, merge
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind, LoopSummary
 from spool.errors import Hint, LockedError, NoWorktree, UsageError
 from spool.host.git.checkouts import checkout_at, common_dir, find_checkout, has_branch, make_checkout
+from spool.host.git.pointers import main_of
 from spool.host.state.loop_files import LOG, hide_own_files, read_loop_file, refuse_links
 from spool.host.state.run_registry import this_machine
 from spool.host.state.specs import kept_spec
@@ -37,13 +40,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the change may be one that nobody has written, because a task and a criterion were given."""
 
 
-def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[Checkout, list[Path] | None]:
-    """Return the worktree of a change; for one that was just created also the folders that were copied into it."""
+def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[Checkout, list[str]]:
+    """Return the worktree of a change; for one that was just created also what a person should know of it."""
     if wanted.path is not None:
-        return checkout_at(Path(wanted.path)), None
+        return checkout_at(Path(wanted.path)), []
     here = Path.cwd()
     try:
-        return find_checkout(wanted.change, here=here, projects=known_projects() if wanted.everywhere else None), None
+        return find_checkout(wanted.change, here=here, projects=known_projects() if wanted.everywhere else None), []
     except NoWorktree:
         if not wanted.create:
             raise
@@ -52,13 +55,15 @@ def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[
         raise UsageError(f"no such change: '{wanted.change}' (known: {listed})", hint=Hint.NO_CRITERION)
     settings = settings_here()
     require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
-    return make_checkout(
+    made, copied = make_checkout(
         wanted.change,
         here=here,
         copy=settings.worktree_copy,
         setup=settings.worktree_setup,
         folders=_folders(wanted.change, here),
     )
+    path = Path(made.path)
+    return made, notes_of_new(Kind.WORKTREE, path, made.branch or "", main=main_of(path), copied=copied)
 
 
 def _folders(change: str, here: Path) -> list[Path]:

@@ -141,13 +141,11 @@ def _worktree(change: str, options: WorktreeStartFlags, *, tasked: bool) -> Path
         everywhere=options.everywhere,
         unwritten=tasked and bool(options.done or options.done_command),
     )
-    checkout, copied = checkout_of(
+    checkout, notes = checkout_of(
         wanted, lambda: worktree_settings(_settings(root_here() or Path.cwd(), options)).settings
     )
-    if copied is not None:
-        say(f"Created worktree {checkout.path} on branch {checkout.branch}.")
-    for folder in copied or ():
-        say(f"Copied {folder}, which is not committed.")
+    for note in notes:
+        say(note)
     return Path(checkout.path)
 
 

@@ -1,5 +1,6 @@
 """Decides which changes may land on a branch, in which order, and what is said of each. Pure, with a table test."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -16,6 +17,8 @@ from spool.domain.text.plain_text import one_line
 
 MOST_TRIES = 5
 """The most rebases of a change, each checked, while the target keeps moving."""
+
+_BOX = re.compile(rb"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\]", re.MULTILINE)
 
 
 class Fate(StrEnum):
@@ -96,6 +99,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """The working tree; empty if the target is not checked out."""
     git_dir: str = ""
     """Its git directory."""
+    displaced: dict[str, str] = {}
+    """Untracked files of a person's that the move replaces by what they became: the blob of each."""
 
     @property
     def ref(self) -> str:
@@ -136,6 +141,13 @@ class Train(msgspec.Struct, frozen=True, kw_only=True):
         """0 if everything landed, 130 if a person stopped it, else 1."""
         fates = {landing.fate for landing in self.landings}
         return 130 if Fate.STOPPED in fates else 0 if fates <= set(GOOD) else 1
+
+
+def is_same_plan(path: str, mine: bytes, landing: bytes) -> bool:
+    """Whether a person's untracked file is the one that lands; in Markdown, boxes may have been ticked since."""
+    if mine == landing:
+        return True
+    return path.endswith(".md") and _BOX.sub(rb"\1[ ]", mine) == _BOX.sub(rb"\1[ ]", landing)
 
 
 def unready(candidate: Candidate, *, allow_unverified: bool) -> str:

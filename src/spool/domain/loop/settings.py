@@ -147,9 +147,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     done_command_timeout: float = 900.0
     """The command of `wt-loop --done-command` is ended after this time."""
     worktree_copy: Trusted[tuple[str, ...]] = (".env*",)
-    """Untracked files to copy into a new worktree."""
+    """Untracked files to copy into a new worktree or clone, never into a sandbox."""
     worktree_setup: Trusted[str] = ""
-    """A command to run in a new worktree."""
+    """A command to run in a new worktree or clone."""
     harnesses: Trusted[dict[str, dict[str, Any]]] = {}
     """Agents of your own: commands that read a prompt and print text."""
 

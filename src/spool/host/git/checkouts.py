@@ -20,6 +20,9 @@ from spool.host.state.places import user_config
 from spool.nofollow import read_linked
 
 TIMEOUT_S = 30.0
+_INCLUDE = ".worktreeinclude"
+"""Names untracked files for new worktrees, as .gitignore does; other tools read it too."""
+_OFTEN_NEEDED = (".venv", "node_modules", ".env")
 
 
 class KnownWorktree(msgspec.Struct, frozen=True):
@@ -105,9 +108,7 @@ def make_checkout(
     branch = existing_branch(change_id, main)
     words = [str(path), branch] if branch else ["-b", branch_of_change(change_id), str(path), *([base] if base else [])]
     git("worktree", "add", "--quiet", *words, directory=main, quietly=False)
-    for source in _to_copy(main, copy):
-        if not os.path.lexists(path / source.name):  # a branch may bring a link that leads nowhere yet
-            shutil.copy2(source, path / source.name, follow_symlinks=False)
+    copy_untracked(main, path, copy)
     brought = [folder for folder in folders if bring_along(folder, path, newer=branch is None)]
     if setup:
         set_up(setup, path)
@@ -191,10 +192,28 @@ def existing_branch(change_id: str, main: Path) -> str | None:
     return None
 
 
+def copy_untracked(main: Path, made: Path, patterns: Sequence[str]) -> None:
+    """Copy the files that match some patterns, or those of `.worktreeinclude`, to a new working tree without them."""
+    for source in _to_copy(main.resolve(), patterns):
+        target = made / source.relative_to(main.resolve())
+        if not os.path.lexists(target):  # a branch may bring a link that leads nowhere yet
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
 def _to_copy(main: Path, patterns: Sequence[str]) -> list[Path]:
     """Return the files to copy: none behind a linked folder, which may lead outside the repository."""
     found = {path for pattern in patterns for path in main.glob(pattern) if path.is_file()}
+    if (main / _INCLUDE).is_file():
+        words = ("ls-files", "--others", "--ignored", f"--exclude-from={_INCLUDE}", "-z")
+        listed = (main / name for name in git(*words, directory=main).split("\0") if name)
+        found |= {path for path in listed if not path.is_relative_to(main / ".spool") and not path.is_dir()}
     return sorted(path for path in found if path.parent.resolve() == path.parent)
+
+
+def lacking(main: Path, made: Path) -> list[str]:
+    """Return what a new working tree lacks of what checks often need, and git does not have."""
+    return [name for name in _OFTEN_NEEDED if os.path.lexists(main / name) and not os.path.lexists(made / name)]
 
 
 def bring_along(path: Path, worktree: Path, *, newer: bool) -> bool:

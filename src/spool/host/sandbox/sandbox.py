@@ -55,7 +55,7 @@ class Sandbox:
         shown = {*needs.paths, *(Path(path).expanduser().absolute() for path in (*traits.needs, *sandbox.read))}
         self._view = bubblewrap.View(
             hidden=outermost(private),
-            read=frozenset(shown),
+            read=frozenset(path for path in shown if os.access(path, os.F_OK)),  # bubblewrap ends where it may not look
             write=frozenset({self._home, self._tmp}),
             links=needs.links,
             swapped=signed_in,

@@ -46,8 +46,9 @@ def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bo
     needs = Needs()
     seen: set[Path] = set()
     waiting = [Path(found) for name in programs if (found := shutil.which(name, path=search))]
+    closed = set(unreadable_folders())
     for folder in map(Path, search.split(os.pathsep) if whole_path else ()):
-        if hidden(folder):
+        if hidden(folder) and folder not in closed:
             real = _real(folder, needs, hidden)
             if not holds_private(real):
                 needs.paths.add(real)
@@ -68,6 +69,22 @@ def needs_of(programs: Iterable[str], folders: Sequence[Path], *, whole_path: bo
     # A link inside a folder that is shown is there already.
     needs.links = {link: to for link, to in needs.links.items() if not any(map(link.is_relative_to, needs.paths))}
     return needs
+
+
+def unreadable_folders() -> list[Path]:
+    """Return the folders on the PATH that this user may not read: of another user's home, for example."""
+    folders = map(Path, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return [folder for folder in folders if _is_refused(folder)]
+
+
+def _is_refused(folder: Path) -> bool:
+    try:
+        os.scandir(folder).close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _executables(folder: Path) -> Iterator[Path]:

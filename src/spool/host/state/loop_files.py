@@ -15,6 +15,7 @@ from spool.domain.loop.loop_file import LoopFile, LoopIteration, iteration_of, l
 from spool.domain.loop.state import IterationRecord, LoopState
 from spool.domain.loop.summary import SCHEMA, LoopSummary
 from spool.errors import StateError, UnreadableState, UsageError
+from spool.host.disk_usage import remove, remove_if_empty
 from spool.host.state.files import naming, opened, replace_file, write_all
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.records import encoded
@@ -25,6 +26,7 @@ STATE = f"{FOLDER}/loop-state.json"
 PID = f"{FOLDER}/ralph-terminal.pid"
 LOG = f"{FOLDER}/ralph-loop.log"
 OWN_FILES = (STATE, PID, LOG, f"{LOG}.1")
+_UNREADABLE = f"{STATE}.unreadable"
 _HEADING = "# The state, log and terminal of wt-loop are not part of the project."
 _EXCLUDED = (f"/{STATE}*", f"/{FOLDER}/.*.tmp", f"/{PID}", f"/{LOG}*")
 
@@ -56,6 +58,13 @@ def show_own_files(common_dir: Path) -> None:
     lines = read_file(path).decode("utf-8", "surrogateescape").splitlines(keepends=True)
     kept = [line for line in lines if line.rstrip("\n") not in (*_EXCLUDED, _HEADING)]
     replace_file(path, "".join(kept).encode("utf-8", "surrogateescape"), mode=path.stat().st_mode & 0o777)
+
+
+def remove_own_files(root: Path) -> None:
+    """Remove the loop files of a worktree, and their folder if nothing else is in it."""
+    for name in (*OWN_FILES, _UNREADABLE):
+        remove(root / name)
+    remove_if_empty(root / FOLDER)
 
 
 def refuse_links(root: Path) -> None:
@@ -129,7 +138,7 @@ def _set_aside_unreadable(root: Path) -> None:
     try:
         read_loop_file(root)
     except UnreadableState:
-        (root / STATE).rename(root / f"{STATE}.unreadable")
+        (root / STATE).rename(root / _UNREADABLE)
 
 
 def log_text(root: Path, text: str) -> None:

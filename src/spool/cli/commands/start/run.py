@@ -82,9 +82,11 @@ def run(changes: tuple[str, ...], options: RunFlags) -> int:
     if options.look.given:
         return options.look.answer(LoopKind.RUN, project.root, change, as_json=options.output.as_json)
     load_asyncio()
+    from spool.app.starting.batch_members import read_members
     from spool.cli.commands.setup.trust import settings_to_start
     from spool.cli.options.loop_start import place_loop, start
 
+    read_members(project, [change])  # what it depends on must be closed
     options.prepare(project, change, tick=options.tick)
     settings = settings_to_start(project.root, options.settings(), ask=options.may_prompt).settings
     again = resume_command(change if query is None else None)

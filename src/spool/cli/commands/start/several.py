@@ -1,11 +1,13 @@
 """Runs several changes at once, for `spool run A B C` and `spool run --all`."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spool.domain.change.workspaces import Kind
 from spool.domain.loop.summary import LoopKind
+from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 from spool.sources.project import find_project
 
@@ -24,6 +26,8 @@ def run_batch(names: Sequence[str], options: "RunFlags") -> int:
     from spool.views.say import say
 
     plan, as_json = _plan(names, options), options.output.as_json
+    if options.start.detach:
+        return _detach(plan)
     if not as_json:
         say("Watch them on the full screen, in another terminal: spool attach", err=True)
     view = batch_view([one.change for one in plan.members], as_json=as_json, verbose=options.output.verbose)
@@ -32,6 +36,27 @@ def run_batch(names: Sequence[str], options: "RunFlags") -> int:
     if not as_json:
         show_ends(batch.ended, plan.specs[0].again)
     return code
+
+
+def _detach(plan: "BatchPlan") -> int:
+    """Run this command again in the background, and print how to watch it."""
+    import sys
+
+    from spool.app.starting.construction import find_harness, require_file
+    from spool.app.starting.launch import command_in_background
+    from spool.views.say import say
+
+    spec = plan.specs[0]
+    require_file(find_harness(spec.settings), Path(spec.root))
+    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
+    pid, log = command_in_background(words, spec.run_id)
+    say(
+        f"Started {counted(len(plan.members), 'change')} in the background, {plan.parallel} at a time (pid {pid}).",
+        "  spool attach      watch them",
+        f"  tail -f {shlex.quote(str(log))}",
+        f"  kill {pid}        stop all, also those that have not started",
+    )
+    return 0
 
 
 def _plan(names: Sequence[str], options: "RunFlags") -> "BatchPlan":
@@ -67,7 +92,5 @@ def _plan(names: Sequence[str], options: "RunFlags") -> "BatchPlan":
 def _refuse_contradictions(options: "RunFlags") -> None:
     if options.place == "here":
         raise UsageError("several changes cannot share one tree", hint="use --in worktree or --in clone")
-    if options.start.detach:
-        raise UsageError("--detach takes one change", hint="start several in tmux, or with nohup")
     if options.look.given:
         raise UsageError("--status and the context options take one change", hint="spool ps lists running loops")

@@ -97,6 +97,10 @@ class Target:
         if move.top:
             await self._tree(move).require_clean()
 
+    async def displaced(self, move: Move) -> dict[str, str]:
+        """Return the person's untracked files that a move replaces, as `Move.displaced`."""
+        return await self._tree(move).displaced() if move.top else {}
+
     async def move(self, move: Move) -> None:
         """Move the target with its tree, or neither; raise TargetMoved or TreeInTheWay."""
         if not move.top:

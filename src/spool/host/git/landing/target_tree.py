@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.account.landing_order import Move
+from spool.domain.account.landing_order import Move, is_same_plan
 from spool.domain.text.plain_text import one_line
 from spool.host.external_command import Completed, run_command, succeeded
 from spool.host.git.bounded_work import in_pieces
@@ -66,6 +66,17 @@ class TargetTree:
         if files:
             raise TreeInTheWay(f"{self._top} has uncommitted changes: {_names(files)}", files=files)
 
+    async def displaced(self) -> dict[str, str]:
+        """Return the untracked files that are the same as what lands, each stored as a blob to restore it from."""
+        found = {}
+        for entry in await self._entries():
+            if entry.old_mode == _NOTHING and entry.new_mode != _MODULE and self._in_the_way(entry.path) == entry.path:
+                mine = None if (self._top / entry.path).is_symlink() else self._content(entry.path)
+                landing = await self._blob(self._move.new, entry.path, entry.new_mode)
+                if mine is not None and landing is not None and is_same_plan(entry.path, mine, landing):
+                    found[entry.path] = (await self._git("hash-object", "-w", "--stdin", stdin=mine)).text
+        return found
+
     async def advance(self) -> None:
         """Move the files and the index to the new commit; hold the lock until `release`."""
         self._take_lock()
@@ -76,6 +87,8 @@ class TargetTree:
         await self._require_room(entries)
         self._copy_index()
         self.begun = True
+        for path in self._move.displaced:
+            (self._top / path).unlink()
         done = await self._run("read-tree", "-m", "-u", self._move.old, self._move.new, own=True)
         if done.exit_code:
             said = one_line(done.errors.decode("utf-8", "replace"), 300)
@@ -113,7 +126,9 @@ class TargetTree:
 
     async def _restore(self, entries: list[Entry]) -> None:
         for entry in entries:
-            if entry.old_mode == _NOTHING:
+            if oid := self._move.displaced.get(entry.path):
+                replace_file(self._top / entry.path, await self._stored(oid))
+            elif entry.old_mode == _NOTHING:
                 self._remove(entry.path)
         names = [entry.path for entry in entries if entry.old_mode != _NOTHING]
         await in_pieces({os.fsencode(name): 0 for name in names}, self._check_out, timed_out=self._unlock_draft)
@@ -160,7 +175,8 @@ class TargetTree:
     async def _require_room(self, entries: list[Entry]) -> None:
         """Raise TreeInTheWay if an untracked or ignored file stands where a new one goes, or an edit is hidden."""
         added = [entry.path for entry in entries if entry.old_mode == _NOTHING]
-        here = tuple(dict.fromkeys(found for path in added if (found := self._in_the_way(path))))
+        own = [path for path, oid in self._move.displaced.items() if self._content(path) == await self._stored(oid)]
+        here = tuple(dict.fromkeys(found for path in added if path not in own and (found := self._in_the_way(path))))
         if here:
             raise TreeInTheWay(f"untracked files of {self._top} stand in the way: {_names(here)}", files=here)
         changed = {entry.path for entry in entries}
@@ -173,6 +189,9 @@ class TargetTree:
         if hidden:
             hint = "let git see it again: git update-index --no-assume-unchanged --no-skip-worktree FILE"
             raise TreeInTheWay(f"git was told to ignore edits of {_names(hidden)}", hint=hint, files=hidden)
+
+    async def _stored(self, oid: str) -> bytes:
+        return (await self._git("cat-file", "blob", oid)).output
 
     def _in_the_way(self, path: str) -> str:
         place = self._top / path
@@ -188,7 +207,8 @@ class TargetTree:
         if _MODULE in (entry.old_mode, entry.new_mode):
             return False
         here = self._content(entry.path)
-        old = await self._blob(self._move.old, entry.path, entry.old_mode)
+        oid = self._move.displaced.get(entry.path)
+        old = await self._stored(oid) if oid else await self._blob(self._move.old, entry.path, entry.old_mode)
         new = await self._blob(self._move.new, entry.path, entry.new_mode)
         if here == old:
             return entry.old_mode not in (entry.new_mode, _NOTHING)

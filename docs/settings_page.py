@@ -59,22 +59,16 @@ _GROUPS = {
     ),
 }  # fmt: skip
 EXAMPLES = {
+    # a switch is shown as it is not by default, a number as 10
     "harness": 'harness = "claude"',
     "model": 'model = "gpt-5-codex"',
     "min_iterations": "min_iterations = 2",
     "max_iterations": "max_iterations = 20",
     "completion_promise": 'completion_promise = "ALL DONE"',
-    "allow_all": "allow_all = true",
     "claude_as_root": 'claude_as_root = "pretend-sandbox"',
-    "resume_agent": "resume_agent = true",
-    "fail_fast": "fail_fast = true",
-    "auto_commit": "auto_commit = true",
-    "include_dirty": "include_dirty = true",
-    "stream": "stream = false",
     "max_retries": "max_retries = 5",
     "max_repairs": "max_repairs = 1",
     "on_resume": 'on_resume = "keep"',
-    "commit_stories": "commit_stories = true",
     "large_file_mb": "large_file_mb = 20",
     "iteration_timeout": 'iteration_timeout = "45m"',
     "idle_timeout": 'idle_timeout = "15m"',
@@ -84,21 +78,15 @@ EXAMPLES = {
     "rate_limit_pause": 'rate_limit_pause = "5m"',
     "promise_grace": 'promise_grace = "1m"',
     "output_limit_mb": "output_limit_mb = 512",
-    "isolate_processes": "isolate_processes = true",
-    "sandbox": "sandbox = true",
-    "sandbox_net": "sandbox_net = false",
     "allow_hosts": 'allow_hosts = ["api.anthropic.com"]',
     "sandbox_read": 'sandbox_read = ["/srv/models"]',
     "sandbox_env": 'sandbox_env = ["AWS_*"]',
     "agent_memory": 'agent_memory = "4G"',
     "terminal": 'terminal = "tmux"',
-    "fullscreen": "fullscreen = true",
-    "keep_open": "keep_open = false",
     "gates": '[[gates]]\nname = "tests"\nrun = "make test"',
     "baseline": 'baseline = "strict"',
     "require": 'require = "proof"',
     "allow_change": 'allow_change = ["tests/golden"]',
-    "allow_empty": "allow_empty = true",
     "stall_iterations": "stall_iterations = 5",
     "max_tokens": "max_tokens = 2_000_000",
     "max_cost_usd": "max_cost_usd = 5.0",
@@ -137,8 +125,16 @@ def _entry(name: str, words: str, flags: list[str], default: object) -> str:
         facts.append(f"Variable: `SPOOL_{name.upper()}`.")
     if guard := GUARDS.get(name):
         facts.append({TrustLevel.TRUST: "**Trust.**", TrustLevel.OWN: "**Yours.**"}[guard])
-    merge([Layer("the example", tomllib.loads(EXAMPLES[name]))])  # raises if it is not valid
-    return f"### {name}\n\n{words}\n\n{' '.join(facts)}\n\n```toml\n{EXAMPLES[name]}\n```\n"
+    return f"### {name}\n\n{words}\n\n{' '.join(facts)}\n\n```toml\n{example(name)}\n```\n"
+
+
+def example(name: str) -> str:
+    """Return an example of a setting; raise if it is not valid."""
+    default = getattr(Settings(), name)
+    value = json.dumps(not default if isinstance(default, bool) else 10)
+    found = EXAMPLES.get(name, f"{name} = {value}")
+    merge([Layer("the example", tomllib.loads(found))])
+    return found
 
 
 def _shown(name: str, default: object) -> str:

@@ -181,7 +181,8 @@ OWN = tuple(name for name, guard in GUARDS.items() if guard is TrustLevel.OWN)
 _TYPES = {name: get_args(hint)[0] if name in GUARDS else hint for name, hint in _HINTS.items()}
 _DEFAULTS = Settings()
 DURATIONS = {name for name in _TYPES if name.endswith(("_timeout", "_pause", "_grace", "_duration", "_wait"))}
-SIZES = {"agent_memory"}
+SIZES = {name for name in _TYPES if name.endswith("_memory")}
+_COUNTS = [name for name, kind in _TYPES.items() if kind in (int, float, int | None) and name not in DURATIONS | SIZES]
 NAMES = tuple(name for name in _TYPES if name not in (TABLES, "prices"))
 
 
@@ -283,20 +284,7 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
     def refuse(name: str, why: str) -> None:
         raise UsageError(f"{_named(name, origins[name])} {why}")
 
-    for name in (
-        "min_iterations",
-        "max_iterations",
-        "error_threshold",
-        "output_limit_mb",
-        "max_retries",
-        "max_repairs",
-        "large_file_mb",
-        "stall_iterations",
-        "max_tokens",
-        "max_cost_usd",
-        "max_tokens_per_day",
-        "max_cost_per_day",
-    ):
+    for name in _COUNTS:
         if (value := getattr(settings, name) or 0) < 0:
             refuse(name, "cannot be negative")
         if not value < inf:  # nan is not less either

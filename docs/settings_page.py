@@ -43,7 +43,7 @@ _GROUPS = {
         "isolate_processes",
     ),
     "Checks": (
-        "gates", "baseline", "require", "allow_change", "allow_empty", "done_command_timeout",
+        "gates", "baseline", "require", "allow_change", "known_failures", "allow_empty", "done_command_timeout",
     ),
     "Commits and checkpoints": (
         "auto_commit", "commit_stories", "include_dirty", "on_resume", "large_file_mb",
@@ -86,6 +86,7 @@ EXAMPLES = {
     "gates": '[[gates]]\nname = "tests"\nrun = "make test"',
     "baseline": 'baseline = "strict"',
     "require": 'require = "proof"',
+    "known_failures": 'known_failures = ["tests/test_network.py"]',
     "allow_change": 'allow_change = ["tests/golden"]',
     "stall_iterations": "stall_iterations = 5",
     "max_tokens": "max_tokens = 2_000_000",

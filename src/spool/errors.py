@@ -44,6 +44,8 @@ class Hint(StrEnum):
     NAME_TARGET = "name_target"
     FREE_PORT = "free_port"
     OLD_FAILURES = "old_failures"
+    KNOWN_FAILURES = "known_failures"
+    ACCEPT = "accept"
     FLEET_UP = "fleet_up"
     FLEET_REMOTE = "fleet_remote"
     FLEET_SNAPSHOTS = "fleet_snapshots"

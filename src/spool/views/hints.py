@@ -40,6 +40,8 @@ _WORDS = {
     Hint.CLEAN_TREE: "commit them, or put them aside with: git stash -u; then run spool land again",
     Hint.NAME_TARGET: "name the branch: --onto BRANCH",
     Hint.OLD_FAILURES: "--baseline strict refuses these as well, --require proof refuses work that no test shows",
+    Hint.KNOWN_FAILURES: "name tests that may stay red: --known-failures TEST, or known_failures in the settings",
+    Hint.ACCEPT: "look at it, then accept it with: spool accept; or say what is missing with --add-context",
     Hint.FREE_PORT: "name another one with --port; 0 takes any that is free",
     Hint.FLEET_UP: "start one on this machine: spool fleet up; or name one: TEMPORAL_ADDRESS",
     Hint.FLEET_REMOTE: "name it with --remote URL, or add one: git remote add origin URL",

@@ -48,7 +48,8 @@ def spec_for(candidate: Candidate, root: Path, settings: Settings) -> LoopSpec:
     if earlier is not None:
         spec = with_gates(spec, missing_gates(spec, earlier))
         both = (*settings.allow_change, *earlier.settings.allow_change)
-        spec = _with(spec, allow_change=tuple(dict.fromkeys(both)))
+        known = (*settings.known_failures, *earlier.settings.known_failures)
+        spec = _with(spec, allow_change=tuple(dict.fromkeys(both)), known_failures=tuple(dict.fromkeys(known)))
     if loop and loop.workspace and loop.workspace.sandboxed and not settings.sandbox:
         own = earlier.settings if earlier else settings
         spec = _with(

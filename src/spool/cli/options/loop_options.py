@@ -167,6 +167,11 @@ class PolicyFlags(Flags, frozen=True, kw_only=True):
         metavar="PATH",
         help="Let the agent change this test, or file that decides about tests. Repeatable.",
     )
+    known_failures: tuple[str, ...] = _checks(
+        "--known-failures",
+        metavar="TEST",
+        help="Let this test stay red if it was: an id, a file or a pattern. Repeatable.",
+    )
 
 
 class CheckFlags(Flags, frozen=True, kw_only=True):

@@ -120,6 +120,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`proof` refuses what is not proved."""
     allow_change: Trusted[tuple[str, ...]] = ()
     """Tests, and files that decide about tests, which the agent may change."""
+    known_failures: Trusted[tuple[str, ...]] = ()
+    """Tests that fail before the change and may stay red: ids, files or patterns."""
     allow_empty: Trusted[bool] = False
     """Whether to accept a claim that changes no file."""
     stall_iterations: int | None = None

@@ -110,6 +110,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True):
             require_proof=settings.require == "proof",
             allow_change=settings.allow_change,
             allow_empty=settings.allow_empty,
+            known_failures=settings.known_failures,
         )
 
     @property

@@ -12,7 +12,7 @@ import msgspec
 
 from spool.domain.judging.gates.command_words import absent_target, named_files
 from spool.domain.judging.gates.comparison import Measure, differing, ids, named, weigh
-from spool.domain.judging.gates.deciding_files import is_cache, names_test, test_is_in
+from spool.domain.judging.gates.deciding_files import is_cache, test_is_in
 from spool.domain.judging.gates.findings import brief, for_agent
 from spool.domain.judging.gates.gate import (
     DONE_COMMAND,
@@ -27,6 +27,7 @@ from spool.domain.judging.gates.gate import (
     proof_of,
     refusal,
 )
+from spool.domain.judging.gates.old_failures import OldFailures
 from spool.domain.loop.events import GateEnded, GateStarted, Warned
 from spool.engine.gates.deciding_changes import ADDED, DELETED
 from spool.engine.gates.own_gates import Gate
@@ -65,6 +66,9 @@ class Checks(Protocol):
 
     async def note_ignored(self, tree: str) -> None:
         """Remember which ignored files there are beside a tree."""
+
+    async def uncommitted(self, tree: str) -> tuple[str, ...]:
+        """Return the files that differ between HEAD and a recorded tree."""
 
     async def newly_ignored(self, tree: str) -> tuple[str, ...]:
         """Return the ignored files that are new, or differ, since they were noted for a tree."""
@@ -207,7 +211,7 @@ class Gatekeeper:
         changes = await self._checks.changes(claim.base, tree) if claim.base and tree else None
         hidden = tuple(path for path in await self._checks.newly_ignored(claim.base) if not is_cache(path))
         asked = claim.named if claim.final or claim.asked is None else claim.asked
-        attempt = WorkSpan(claim.base, tree, changes, claim.named, hidden, self._checks.home, asked)
+        attempt = WorkSpan(claim.base, tree, changes, claim.named, hidden, self._checks.home, asked, final=claim.final)
         commands = tuple(gate.run for gate in self._gates)
         prover = Prover(self._run, self._policy, commands, attempt, self._checks.mentions)
         results = await self._judged(claim, prover)
@@ -244,7 +248,7 @@ class Gatekeeper:
             results.append(one.result)
         results += built_in if claim.commands_first else []
         if refusal(results) is None and claim.proving:
-            proved = {one.gate.name: await prover.prove(one) for one in checked}
+            proved = {one.gate.name: await prover.judge(one, claim.own) for one in checked}
             results = [proved.get(result.name, result) for result in results]
         return self._required(results)
 
@@ -271,6 +275,7 @@ class Gatekeeper:
         if known is None:
             tree = None if in_place and not gate.clean else PatchedTree(base)
             known = await self._run(gate, GatePurpose.BASELINE, tree)
+            known = msgspec.structs.replace(known, uncommitted=await self._checks.uncommitted(base))
             if known.exit_code is not None and not known.green:
                 again = await self._run(gate, GatePurpose.BASELINE_AGAIN, tree)
                 flaky = tuple(sorted(differing(known, again)))
@@ -313,8 +318,15 @@ class Gatekeeper:
             before=before,
             strict=strict,
             flaky=flaky,
-            must_pass=lambda test: names_test(attempt.asked, test),
+            old=OldFailures(
+                asked=attempt.asked,
+                final=attempt.final,
+                changed=frozenset(attempt.changes or ()),
+                uncommitted=frozenset(before.uncommitted if before else ()),
+                known=self._policy.known_failures,
+            ),
             may_vanish=lambda test: any(test_is_in(test, path) for path in allowed),
+            replays=attempt.changes is not None,
         )
         run, wavering = await self._tried(gate, attempt, measure)
         finding = weigh(run, measure)
@@ -335,7 +347,9 @@ class Gatekeeper:
             duration_s=round(run.duration_s, 3),
             log=run.log,
         )
-        self._checks.remember(gate, attempt.tree, msgspec.structs.replace(run, flaky=tuple(sorted(flaky | wavering))))
+        uncommitted = await self._checks.uncommitted(attempt.tree)
+        kept = msgspec.structs.replace(run, flaky=tuple(sorted(flaky | wavering)), uncommitted=uncommitted)
+        self._checks.remember(gate, attempt.tree, kept)  # the baseline of the next story
         return Checked(gate=gate, run=run, finding=finding, before=before, result=result, flaky=flaky | wavering)
 
     async def _tried(self, gate: GateSpec, attempt: WorkSpan, measure: Measure) -> tuple[GateRun, frozenset[str]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from spool.domain.judging.gates.command_words import named_files
+from spool.domain.judging.gates.deciding_files import is_cache
 from spool.domain.judging.gates.findings import last_lines
 from spool.domain.judging.gates.gate import GatePurpose, GateRun, GateSpec
 from spool.domain.text.plain_text import one_line
@@ -58,6 +59,7 @@ class GateHost:
         self._limit_mb = min(output_limit_mb or _OUTPUT_LIMIT_MB, _OUTPUT_LIMIT_MB)
         self._numbers = itertools.count(len(list(logs.glob("gate-*.log"))) + 1)
         self._memory = memory
+        self._lent: tuple[str, ...] = ()
         self.recall = memory.recall
         self.remember = memory.remember
         self.expected_s = memory.expected_s
@@ -90,11 +92,19 @@ class GateHost:
         if self._trees and tree:
             self._memory.note_ignored(tree, self._trees.ignored())
 
+    async def uncommitted(self, tree: str) -> tuple[str, ...]:
+        """Return the files that differ between HEAD and a recorded tree."""
+        return await self._trees.uncommitted(tree) if self._trees and tree else ()
+
     async def newly_ignored(self, tree: str) -> tuple[str, ...]:
         """Return the ignored files that are new, or differ, since they were noted for a tree."""
-        if self._trees is None or (before := self._memory.ignored(tree)) is None:
+        if self._trees is None:
             return ()
-        return tuple(name for name, stamp in self._trees.ignored().items() if before.get(name) != stamp)
+        now, before = self._trees.ignored(), self._memory.ignored(tree)
+        new = tuple(name for name, stamp in now.items() if before is not None and before.get(name) != stamp)
+        files = (name for name in now if name not in new and not name.endswith("/") and not is_cache(name))
+        self._lent = tuple(files)  # what a build wrote before the first agent
+        return new
 
     async def overlaid(self, tree: PatchedTree) -> str:
         """Record a tree with some of its paths as they are in another one."""
@@ -104,7 +114,7 @@ class GateHost:
         """Run a gate in the working tree, or in a fresh checkout of a recorded one."""
         if tree is None or self._trees is None:
             return await self._in_place(gate, purpose)
-        async with self._trees.checkout(tree, gate.share) as folder:
+        async with self._trees.checkout(tree, gate.share, self._lent) as folder:
             inside = folder / self._directory.relative_to(self._trees.top)
             env = {"PYTHONPATH": _python_path(inside)}
             if gate.setup:

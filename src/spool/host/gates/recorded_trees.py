@@ -26,6 +26,7 @@ from spool.nofollow import make_folder
 _CHECKOUT_S = 600.0
 _MOST_IGNORED = 2_000
 """Files of an ignored folder that are looked at; more are a build's or a cache's."""
+_LARGEST_LENT = 16 << 20
 _WHERE = ("-o", "-z", "-I", "-w", "-F", "--no-color", "--full-name")
 
 
@@ -99,6 +100,13 @@ class RecordedTrees:
         answer = await self._shadow.names("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, after)
         return {os.fsdecode(path): how.decode() for how, path in zip(answer[::2], answer[1::2], strict=True)}
 
+    async def uncommitted(self, tree: str) -> tuple[str, ...]:
+        """Return the files that differ between HEAD and a tree; none without a commit."""
+        head = await head_of(self._repository, timeout_s=self._timeout_s, kind="tree")
+        with suppress(CommandFailed):  # a partial clone may lack objects
+            return tuple(await self.changes(head, tree)) if head else ()
+        return ()
+
     async def mentions(self, tree: str, words: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return, for each of some words, the files of a tree in which it stands by itself."""
         if not words or not is_object_name(tree):
@@ -147,10 +155,11 @@ class RecordedTrees:
         return tuple(path for path in paths if os.fsencode(path) in known)
 
     @asynccontextmanager
-    async def checkout(self, tree: PatchedTree, share: Sequence[str]) -> AsyncIterator[Path]:
+    async def checkout(self, tree: PatchedTree, share: Sequence[str], lent: Sequence[str] = ()) -> AsyncIterator[Path]:
         """Check out a tree in a folder of its own, outside the working tree, and remove it afterwards.
 
-        It is a repository, so that a check may ask git; it borrows ignored files (`.venv`).
+        It is a repository, so that a check may ask git; it borrows ignored files (`.venv`), and gets copies of `lent`
+        ones (`_version.py`).
         """
         scratch = (self._repository.kept or user_cache()) / "scratch"
         make_folder(scratch)
@@ -162,6 +171,7 @@ class RecordedTrees:
                 await asyncio.to_thread(_remove, folder, tree.paths)
                 await copy_out(self._repository, tree.other, folder, *tree.paths, timeout_s=_CHECKOUT_S)
             share_files(self._repository.top, folder, share)
+            await asyncio.to_thread(_lend, self._repository.top, folder, lent)
             yield folder
 
     async def _clone(self, folder: Path) -> None:
@@ -175,6 +185,10 @@ class RecordedTrees:
         if head := await self._head():
             await ask_git(self._repository, "update-ref", "HEAD", head, directory=folder, timeout_s=_CHECKOUT_S)
             await ask_git(self._repository, "read-tree", "HEAD", directory=folder, timeout_s=_CHECKOUT_S)
+            tags = await self._git("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
+            await ask_git(
+                self._repository, "update-ref", "--stdin", directory=folder, timeout_s=_CHECKOUT_S, stdin=tags
+            )
 
     async def _head(self) -> str:
         return await head_of(self._repository, timeout_s=self._timeout_s)
@@ -203,7 +217,7 @@ def _stamp_of(place: Path) -> str:
         found = place.lstat()
     except OSError:
         return "gone"
-    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
 
 
 def _remove(folder: Path, paths: Sequence[str]) -> None:
@@ -213,6 +227,20 @@ def _remove(folder: Path, paths: Sequence[str]) -> None:
             shutil.rmtree(place)
         else:
             place.unlink(missing_ok=True)
+
+
+def _lend(top: Path, folder: Path, names: Sequence[str]) -> None:
+    """Copy ignored files into a checkout, which may write to them; never through a link."""
+    for name in names[:_MOST_IGNORED]:
+        theirs, ours = top / name, folder / name
+        if theirs.is_symlink() or not theirs.is_file() or theirs.stat().st_size > _LARGEST_LENT:
+            continue
+        if (
+            not os.path.lexists(ours)
+            and ours.parent.is_dir()
+            and ours.parent.resolve().is_relative_to(folder.resolve())
+        ):
+            shutil.copy2(theirs, ours)
 
 
 def share_files(top: Path, folder: Path, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import spool
 from spool.domain.judging.gates.gate import GateSpec
 from spool.domain.judging.results import junit, readers
 from spool.domain.judging.results.declaration import ResultPlace
-from spool.domain.judging.results.model import Results
+from spool.domain.judging.results.model import Results, without_folder
 from spool.errors import ResultsError
 from spool.host.state.files import end_of
 from spool.nofollow import read_file
@@ -25,6 +25,8 @@ class GateResults:
 
     def __init__(self, gate: GateSpec, folder: Path) -> None:
         self._wanted = gate.results
+        self._command = gate.run
+        self._folder = folder
         self._file = None if gate.results in (_NONE, readers.AUTO, *readers.NAMES) else folder / gate.results
         self._before = _stamp(self._file)
 
@@ -32,7 +34,8 @@ class GateResults:
         """Return the variables that make test runners report into a scratch folder."""
         if self._file or self._wanted == _NONE:
             return {}
-        return readers.environment(ResultPlace(scratch=scratch, reporters=_REPORTERS), inherited, self._wanted)
+        place = ResultPlace(scratch=scratch, reporters=_REPORTERS, command=self._command)
+        return readers.environment(place, {**_go_flags(inherited), **inherited}, self._wanted)
 
     def read(self, scratch: str, log: Path) -> Results | None:
         """Return the results that this run wrote; incomplete if they cannot be read."""
@@ -42,7 +45,8 @@ class GateResults:
             if self._file:
                 return self._read_file(self._file)
             files = {path.name: _content(path) for path in Path(scratch).resolve().iterdir() if not path.is_dir()}
-            return readers.read(files, end_of(log, _LOG_READ), self._wanted)
+            found = readers.read(files, end_of(log, _LOG_READ), self._wanted)
+            return without_folder(found, str(self._folder.resolve())) if found else None
         except (ResultsError, OSError):
             return _UNREADABLE
 
@@ -51,6 +55,15 @@ class GateResults:
         if _stamp(path) == self._before:
             return _UNREADABLE
         return junit.read(_content(path)) or _UNREADABLE
+
+
+def _go_flags(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the flags that `go env -w` has set; a variable of the environment would take their place."""
+    home = inherited.get("XDG_CONFIG_HOME") or f"{inherited.get('HOME', '')}/.config"
+    with suppress(OSError, ValueError):
+        lines = read_file(Path(inherited.get("GOENV") or f"{home}/go/env"), most_bytes=1 << 16).decode().splitlines()
+        return dict([line.split("=", 1) for line in lines if line.startswith("GOFLAGS=")])
+    return {}
 
 
 def _content(path: Path) -> bytes:

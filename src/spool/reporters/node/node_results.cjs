@@ -51,7 +51,20 @@ function report(folder) {
   };
 }
 
+// Jest and Vitest take no reporter from the environment, and name only what fails unless they are asked to. Put before
+// the other words: a `--` may stand among them.
+function askForNames() {
+  const asked = (...flags) => process.argv.some((word) => flags.includes(word.split('=')[0]));
+  const program = /(?:^|[\\/])(jest|vitest)(?:\.[cm]?js)?$/.exec(process.argv[1] || '');
+  if (program && program[1] === 'jest' && !asked('--verbose', '--json', '--silent', '--reporters', '--version', '--help')) {
+    process.argv.splice(2, 0, '--verbose');
+  } else if (program && program[1] === 'vitest' && !asked('--reporter', '--version', '--help')) {
+    process.argv.splice(2, 0, '--reporter=verbose');
+  }
+}
+
 const folder = process.env.SPOOL_RESULTS;
+if (folder) askForNames();
 if (folder && process.execArgv.includes('--test')) {
   // Taken out of the environment: a run that a test starts reports to that test alone.
   delete process.env.SPOOL_RESULTS;

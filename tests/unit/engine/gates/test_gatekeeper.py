@@ -46,6 +46,7 @@ class FakeChecks:
         self.home = ""
         self.said: dict[str, frozenset[str]] = {}
         self.hidden: tuple[str, ...] = ()
+        self.loose: tuple[str, ...] = ()
         self._changes = dict(changes)
         self._runs = runs
         self.memory: dict[tuple[str, str], GateRun] = {}
@@ -73,6 +74,9 @@ class FakeChecks:
 
     async def note_ignored(self, tree: str) -> None:
         pass
+
+    async def uncommitted(self, tree: str) -> tuple[str, ...]:
+        return self.loose
 
     async def newly_ignored(self, tree: str) -> tuple[str, ...]:
         return self.hidden
@@ -178,21 +182,117 @@ def test_an_empty_claim_can_be_allowed() -> None:
 
 
 def test_edited_tests_are_replayed_and_what_they_hide_is_refused() -> None:
-    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[GREEN], replay=[RED], control=[GREEN])
+    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[GREEN], replay=[RED], control=[GREEN], proof=[GREEN])
     verified = Keeping(checks).claim()
     assert verified.proof is Proof.REFUSED
+    assert verified.gates[0].needs is None
     assert verified.gates[0].why == "b passes only with the edited tests/test_calc.py"
     assert ("replay", PatchedTree("work", "base", ("tests/test_calc.py",))) in checks.trees
 
 
 def test_a_red_test_that_passes_only_because_it_was_edited_is_refused() -> None:
-    checks = FakeChecks(EDITED, baseline=[RED], claim=[GREEN], replay=[RED], control=[GREEN])
+    checks = FakeChecks(EDITED, baseline=[RED], claim=[GREEN], replay=[RED], control=[GREEN], proof=[GREEN])
     assert Keeping(checks).claim().proof is Proof.REFUSED
 
 
 def test_an_edited_test_that_wavers_is_replayed_too() -> None:
-    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[RED], again=[GREEN], replay=[RED], control=[GREEN])
-    assert Keeping(checks).claim().proof is Proof.REFUSED
+    runs = {"claim": [RED], "again": [GREEN], "replay": [RED], "control": [GREEN], "proof": [GREEN]}
+    assert Keeping(FakeChecks(EDITED, baseline=[GREEN], **runs)).claim().proof is Proof.REFUSED
+
+
+def test_a_rewritten_test_that_fails_on_the_old_source_is_for_a_person_to_decide() -> None:
+    checks = FakeChecks(EDITED, baseline=[GREEN], claim=[GREEN], replay=[RED], control=[GREEN], proof=[RED])
+    refused = Keeping(checks).claim().gates[0]
+    assert (refused.passed, refused.needs, refused.rewritten) == (False, "rewritten tests", ("tests/test_calc.py",))
+    assert "a person decides" in refused.tell_agent
+
+
+def test_settings_that_hide_a_failure_are_not_rewritten_tests() -> None:
+    changes = {**EDITED, "pytest.ini": "M"}
+    checks = FakeChecks(changes, baseline=[GREEN], claim=[GREEN], replay=[RED], control=[GREEN], proof=[RED])
+    assert Keeping(checks).claim().gates[0].needs is None
+
+
+RENAMED = run(0, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_new": "passed"})
+NAMED = run(0, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "passed"})
+FEWER = run(0, **{"tests/test_calc.py::test_a": "passed"})
+LOST = run(1, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "failed"})
+MOVED = run(0, **{"tests/test_sums.py::test_a": "passed", "tests/test_sums.py::test_b": "passed"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "old", "replaced"),
+    [
+        (EDITED, RENAMED, NAMED, 1),
+        (EDITED, RENAMED, LOST, 0),
+        (EDITED, FEWER, NAMED, 0),
+        (SOURCE, RENAMED, NAMED, 0),
+        ({"tests/test_calc.py": "D", "tests/test_sums.py": "A"}, MOVED, NAMED, 2),
+        ({"tests/test_calc.py": "M", "tests/test_sums.py": "A"}, MOVED, NAMED, 0),
+    ],
+    ids=["renamed", "renamed and broken", "removed", "no test was edited", "moved", "emptied beside a new file"],
+)
+def test_a_test_that_vanished_is_judged_by_its_old_version(
+    changes: dict[str, str], now: GateRun, old: GateRun, replaced: int
+) -> None:
+    runs = {"baseline": [NAMED], "claim": [now], "replay": [old], "control": [NAMED], "proof": [now]}
+    result = Keeping(FakeChecks(changes, **runs)).claim().gates[0]
+    assert (result.passed, len(result.replaced)) == (bool(replaced), replaced), result.why
+    assert ("replaced; the old still pass" in result.why) is bool(replaced)
+    assert replaced or "vanished" in result.why
+
+
+def test_a_red_test_that_vanished_is_never_fixed() -> None:
+    runs = {"baseline": [LOST], "claim": [RENAMED], "replay": [LOST], "control": [LOST], "proof": [RENAMED]}
+    assert Keeping(FakeChecks(EDITED, **runs)).claim().proof is Proof.REFUSED
+
+
+def test_work_that_no_test_shows_is_refused_while_tests_are_red_as_before() -> None:
+    checks = FakeChecks(SOURCE, baseline=[RED], claim=[RED])
+    refused = Keeping(checks).claim().gates[0]
+    assert (refused.passed, refused.needs) == (False, "old failures")
+    assert Keeping(FakeChecks(SOURCE, baseline=[RED], claim=[RED])).claim(final=False, asked="").proof is Proof.UNBROKEN
+    known = GatePolicy(known_failures=("b",))
+    allowed = Keeping(FakeChecks(SOURCE, baseline=[RED], claim=[RED]), policy=known)
+    assert allowed.claim().proof is Proof.UNBROKEN
+
+
+def test_a_new_test_proves_work_beside_an_old_failure() -> None:
+    now = run(1, a="passed", b="failed", c="passed")
+    without = run(1, a="passed", b="failed", c="failed")
+    runs = {"claim": [now], "replay": [RED], "control": [now], "proof": [without]}
+    assert Keeping(FakeChecks(EDITED, baseline=[RED], **runs)).claim().proof is Proof.PROVED
+
+
+def test_a_test_that_fails_in_a_fresh_checkout_of_the_base_is_not_replayed() -> None:
+    runs = {"baseline": [GREEN], "claim": [GREEN], "replay": [RED], "control": [RED]}
+    result = Keeping(FakeChecks(EDITED, **runs)).claim().gates[0]
+    assert (result.passed, result.proof) == (True, Proof.UNBROKEN)
+    assert "not replayed, because it fails in a fresh checkout of the base: b" in result.why
+
+
+def test_where_no_fresh_checkout_runs_nothing_is_replayed_and_the_result_says_so() -> None:
+    runs = {"baseline": [GREEN], "claim": [GREEN], "replay": [run(2)], "control": [run(2)]}
+    result = Keeping(FakeChecks(EDITED, **runs)).claim().gates[0]
+    assert (result.passed, result.proof) == (True, Proof.UNBROKEN)
+    assert "edited tests were not replayed" in result.why
+
+
+def test_the_first_test_file_of_a_project_is_not_edited() -> None:
+    runs = {"baseline": [run(5)], "claim": [GREEN], "replay": [run(5)], "control": [GREEN], "proof": [RED]}
+    assert Keeping(FakeChecks({"calc.py": "M", "test_calc.py": "A"}, **runs)).claim().proof is Proof.PROVED
+
+
+def test_a_runner_that_does_not_name_passing_tests_can_still_prove() -> None:
+    def counts(exit_code: int, unnamed: int, *failing: str) -> GateRun:
+        tests = tuple(Test(id=name, status=ResultStatus.FAILED) for name in failing)
+        return GateRun(
+            exit_code=exit_code, results=Results(tests=tests, complete=True, names_all=False, unnamed=unnamed)
+        )
+
+    runs = {"baseline": [counts(0, 2)], "claim": [counts(0, 3)], "replay": [counts(0, 2)], "control": [counts(0, 3)]}
+    proved = Keeping(FakeChecks(EDITED, **runs, proof=[counts(1, 2, "t.Case.test_new")])).claim().gates[0]
+    assert (proved.proof, proved.proved_by) == (Proof.PROVED, ("t.Case.test_new",))
 
 
 def test_a_replay_that_refuses_runs_twice() -> None:

@@ -47,12 +47,14 @@ _SETTINGS = (
     ".importlinter", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".prettierrc*",
     "prettier.config.*", ".prettierignore", ".stylelintrc*", ".golangci.*", "clippy.toml", ".clippy.toml",
     "rustfmt.toml", ".rustfmt.toml", ".rubocop*.yml", ".shellcheckrc", ".markdownlint*", ".yamllint*",
-    ".clang-tidy", ".clang-format", "phpstan*",
-    # what takes a test runner's place when it is imported
-    "sitecustomize.py", "usercustomize.py", "*.pth", "pytest.py", "_pytest*", "pluggy*", "iniconfig*",
-    "exceptiongroup*", "unittest.py", "unittest", "nose*.py", "argparse.py", "difflib.py", "traceback.py",
-    "inspect.py", "doctest.py",
+    ".clang-tidy", ".clang-format", "phpstan*", "*.pth",
 )  # fmt: skip
+_SHADOWING = (
+    "sitecustomize.py", "usercustomize.py", "pytest.py", "_pytest*", "pluggy*", "iniconfig*", "exceptiongroup*",
+    "unittest.py", "unittest", "nose*.py", "argparse.py", "difflib.py", "traceback.py", "inspect.py", "doctest.py",
+)  # fmt: skip
+"""Modules that take a test runner's place, if they stand where imports are looked for first."""
+_IMPORT_ROOTS = ("src/", "lib/", "")
 _METADATA = (".dist-info", ".egg-info")
 """pytest loads the plugins that a package's metadata names, wherever the path of modules finds it."""
 _CACHES = (
@@ -66,6 +68,12 @@ _CHANGING = re.compile(
     r"reorganis|reorganiz|split|merg|clean|adapt|adjust|convert)",
     re.IGNORECASE,
 )
+_REWRITING = re.compile(
+    r"(?<!\bthe )(?<!\bthis )(?<!\ba )(?<!\byour )\b(?:remov|delet|drop|renam|mov(?:e|ing)\b|rewrit|replac|chang|"
+    r"edit|updat|migrat|refactor|restructur|reorgani[sz]|split|merg|adapt|adjust|convert)",
+    re.IGNORECASE,
+)
+"""Of those, what says so about a test: "fix test_a.py" may mean what it tests, and "this change" is a noun."""
 _TEST_FILE = re.compile(r"(?P<path>[^\s:][^:\n]*?\.\w+)(?:::(?P<name>[^\[]*)| > )")
 
 
@@ -87,7 +95,13 @@ def is_setting(path: str) -> bool:
     *folders, _ = path.split("/")
     if any(folder.lower() in _SETTINGS_FOLDERS or folder.endswith(_METADATA) for folder in folders):
         return True
-    return "__pycache__" in folders or _fits(path, _SETTINGS)
+    return "__pycache__" in folders or _fits(path, _SETTINGS) or _shadows(path)
+
+
+def _shadows(path: str) -> bool:
+    """Whether a file takes a test runner's place when it is imported: at an import root, not inside a package."""
+    root = next(root for root in _IMPORT_ROOTS if path.startswith(root))
+    return any(fnmatchcase(path.removeprefix(root).split("/")[0], pattern) for pattern in _SHADOWING)
 
 
 def _fits(path: str, patterns: Iterable[str]) -> bool:
@@ -116,27 +130,34 @@ def test_file(test: str) -> str:
 
 
 def is_named(path: str, text: str) -> bool:
-    """Whether a text names a path, or one of its folders, with a slash at its end, as what is to change.
+    """Whether a text says to change a path, or one of its folders, with a slash at its end.
 
-    "Put the tests under tests/" says where new ones belong, and allows nothing else.
+    "Put the tests under tests/" says where new ones belong, "test_router.py fails" where to look, and
+    `test_router.py::test_add` or `test_router.py:12` is quoted from a log: none of them allows anything. A file that is
+    not a test may be named in any way.
     """
     parts = path.split("/")
     folders = ["/".join(parts[:count]) + "/" for count in range(1, len(parts))]
-    changed = [sentence for sentence in _SENTENCE.split(text) if _CHANGING.search(sentence)]
-    return _stands_in(path, text) or any(_stands_in(name, sentence) for name in folders for sentence in changed)
+    sentences = _SENTENCE.split(text)
+    said = [one for one in sentences if _REWRITING.search(one)] if is_test(path) else [text]
+    changed = [one for one in sentences if _CHANGING.search(one)]
+    return any(_stands_in(path, one) for one in said) or any(
+        _stands_in(name, one) for name in folders for one in changed
+    )
 
 
 def _stands_in(name: str, text: str) -> bool:
-    """Whether a name stands in a text by itself, not as a part of a longer path."""
+    """Whether a name stands in a text by itself, not as a part of a longer path or before a place in it."""
     start = r"(?<![\w/.-])(?:\./)?"
-    end = r"(?![\w/-])(?!\.\w)" if not name.endswith("/") else r"(?![\w-])(?!\.\w)"
+    end = r"(?![\w-])(?!\.\w)" if name.endswith("/") else r"(?![\w/-])(?!\.\w)(?!::|:\d)"
     return re.search(start + re.escape(name) + end, text) is not None
 
 
 def names_test(text: str, test: str) -> bool:
-    """Whether a text names a test: by its whole id, or by the name at its end."""
-    name = re.split(r"::|[.\s>]", test.partition("[")[0])[-1]
-    return _stands_in(test, text) or (len(name) > 5 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None)
+    """Whether a text names a test: by its whole id, or by its function, which is one word in the form of code."""
+    name = re.split(r"::|\.| > ", test.partition("[")[0])[-1]
+    is_function = re.fullmatch(r"\w*(?:_|[a-z][A-Z])\w*", name) is not None
+    return _stands_in(test, text) or (is_function and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None)
 
 
 def test_is_in(test: str, path: str) -> bool:

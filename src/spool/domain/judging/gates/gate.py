@@ -67,6 +67,15 @@ JUDGING = (GatePurpose.CLAIM, GatePurpose.CLAIM_AGAIN)
 """Runs whose red is bad news; on the old source, red is what proves."""
 
 
+class PersonNeeded(StrEnum):
+    """What a person must decide, because no rule can."""
+
+    REWRITTEN = "rewritten tests"
+    """Old tests fail with the change, and their new versions fail without it: it may be meant to change them."""
+    OLD_FAILURES = "old failures"
+    """Tests were red before and still are, and no test shows the change."""
+
+
 class Baseline(StrEnum):
     """The reference for a gate's results."""
 
@@ -102,6 +111,8 @@ class GatePolicy(msgspec.Struct, frozen=True, kw_only=True):
     allow_change: tuple[str, ...] = ()
     """Paths of tests, and of what decides about tests, that the agent may change."""
     allow_empty: bool = False
+    known_failures: tuple[str, ...] = ()
+    """Tests that were red before and may stay red: ids, files or patterns."""
 
 
 class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +133,8 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tracked files that it changed."""
     flaky: tuple[str, ...] = ()
     """Tests whose result differed between two runs on the same tree."""
+    uncommitted: tuple[str, ...] = ()
+    """At a baseline: the files that differ from HEAD."""
 
     @property
     def started(self) -> bool:
@@ -131,9 +144,7 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def green(self) -> bool:
         """Whether it succeeded, by its exit code and its results."""
-        sound = self.results is None or (
-            self.results.complete and bool(self.results.total) and not self.results.failing
-        )
+        sound = self.results is None or (self.results.complete and self.results.ran and not self.results.failing)
         return self.exit_code == 0 and sound and not self.changed
 
 
@@ -158,6 +169,12 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tests that fail and refuse the claim; after a replay, those that pass only with edited tests."""
     vanished: tuple[str, ...] = ()
     """Tests of the baseline that are gone."""
+    replaced: tuple[str, ...] = ()
+    """Tests of the baseline that are gone, pass as they were, and have others in their place."""
+    needs: PersonNeeded | None = None
+    """What only a person can decide, if that is the only objection."""
+    rewritten: tuple[str, ...] = ()
+    """The edited files whose old tests fail with the change."""
     skipped: tuple[str, ...] = ()
     """Tests that ran at the baseline and are skipped now."""
     fixed: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ class ResultPlace(msgspec.Struct, frozen=True):
     """An empty folder of this run; its path holds neither `$` nor `:`."""
     reporters: str
     """The folder `spool/reporters`."""
+    command: str = ""
+    """The command line of the check."""
 
 
 class Reader(msgspec.Struct, frozen=True):

@@ -1,16 +1,17 @@
 """Reads `go test -json`, `go test -v`, and plain `go test`, which names only failing tests and packages.
 
-go is not asked through the environment: GOFLAGS=-json also changes what `go list` prints, and GOFLAGS in the
-environment replaces what `go env -w` has set. A test can forge a result by printing, with -json as well: go makes its
+A command that runs `go test` is asked for -v by GOFLAGS, together with what the person has set there. GOFLAGS=-json
+would change what `go list` prints as well. A test can forge a result by printing, with -json as well: go makes its
 events out of the printed lines. A name that was never announced as running is not believed.
 """
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
 from spool.decoders import decoder_of
-from spool.domain.judging.results.declaration import Reader
+from spool.domain.judging.results.declaration import Reader, ResultPlace
 from spool.domain.judging.results.model import Results, ResultStatus, ResultTally, excerpt
 
 _MARK = re.compile(
@@ -19,6 +20,8 @@ _MARK = re.compile(
 _RUN = re.compile(r"^=== RUN   (\S+)$")
 _DONE = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
 _PACKAGE = re.compile(r"^(ok  |FAIL)\t(\S+)(?:\t| \[)")
+_NO_TESTS = "[no tests to run]"
+_COMMAND = re.compile(r"\bgo test\b(?!.* -(?:v|json)\b)")
 _WORDS = {"pass": ResultStatus.PASSED, "fail": ResultStatus.FAILED, "skip": ResultStatus.SKIPPED}
 _OUTPUT = 200
 """Lines kept of a test's output, until it is known whether it failed."""
@@ -60,6 +63,7 @@ class _GoLog:
         self.tally = ResultTally()
         self.complete = True
         self.verbose = True
+        self.packages = 0
         self._packages: dict[str, _Package] = {}
         self._test = ""
 
@@ -83,6 +87,8 @@ class _GoLog:
             self._test = match[1]
             package.running.setdefault(self._test, [])
         elif match := _PACKAGE.match(line):
+            if line.endswith(_NO_TESTS):
+                return
             self._plain_end(package, match[2], ResultStatus.PASSED if match[1] == "ok  " else ResultStatus.FAILED)
         else:
             found = _DONE.search(line)
@@ -112,7 +118,7 @@ class _GoLog:
     def _plain_end(self, package: _Package, name: str, status: ResultStatus) -> None:
         if not package.running and status is ResultStatus.PASSED:
             self.verbose = False
-            self.tally.add(name, status)  # without -v a package that passed is all that is named
+            self.packages += 1  # without -v a package that passed is all that is named
         self._end("", name, status)
         self._test = ""
 
@@ -134,9 +140,15 @@ def read_log(text: str) -> Results | None:
         else:
             log.line(line)
     log.finish()
-    if not log.tally:
-        return None
-    return log.tally.results("go", complete=log.complete, names_all=log.verbose)
+    found = log.tally.results("go", complete=log.complete, names_all=log.verbose)
+    return msgspec.structs.replace(found, packages=log.packages)
 
 
-READER = Reader(name="go", mark=_MARK, read_log=read_log)
+def ask(place: ResultPlace, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Ask `go test` for the name of each test."""
+    if not _COMMAND.search(place.command):
+        return {}
+    return {"GOFLAGS": " ".join(filter(None, [inherited.get("GOFLAGS", ""), "-v"]))}
+
+
+READER = Reader(name="go", mark=_MARK, read_log=read_log, ask=ask)

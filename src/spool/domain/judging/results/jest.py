@@ -1,6 +1,7 @@
 """Reads what Jest prints, with --verbose or without.
 
-Jest takes no reporter from the environment. Without --verbose it names only the tests that fail, and counts the others.
+Jest takes no reporter from the environment; node's preloaded script asks it for --verbose. Without, it names only the
+tests that fail, and counts the others.
 A test's `console.log` is indented and named, but a child process can print any line, so this can be forged.
 """
 

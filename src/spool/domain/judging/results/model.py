@@ -1,5 +1,6 @@
 """The results of a test run, as values."""
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import ClassVar
@@ -14,6 +15,15 @@ LIMIT = 64 << 20
 _ID = 500
 _LINES = 15
 _CHARACTERS = 2_000
+_UNSTABLE = (
+    (re.compile(r" *# *(?:time|duration_ms|duration)[= ][\d.]+ ?\w*"), ""),
+    (re.compile(r"(?: \(| in | took )\d+(?:\.\d+)? ?(?:ms|[µu]s|s|sec|seconds?)\)?$"), ""),
+    (re.compile(r"(?:/private)?(?:/tmp|/var/tmp|/var/folders)/[^\s\]\"',;)]*"), "(temporary)"),
+    (re.compile(r"\b0x[0-9a-fA-F]{6,}"), "0x…"),
+    (re.compile(r"\b(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]):\d{4,5}\b"), r"\1:…"),
+    (re.compile(r" [(\[]\d+ ?(?:/|of) ?\d+[)\]]"), ""),
+)
+"""Parts of an id that differ from run to run: times, temporary paths, addresses, ports and counters."""
 
 
 class ResultStatus(StrEnum):
@@ -48,6 +58,8 @@ class Results(msgspec.Struct, frozen=True, omit_defaults=True):
     """False if the runner names only the tests that fail."""
     unnamed: int = 0
     """Tests that the runner counted and did not name."""
+    packages: int = 0
+    """Packages whose tests passed, where the runner neither names nor counts those."""
     readers: tuple[str, ...] = ()
     """The names of the readers that these results come from."""
 
@@ -71,6 +83,11 @@ class Results(msgspec.Struct, frozen=True, omit_defaults=True):
         """The number of tests, named or not."""
         return len(self.tests) + self.unnamed
 
+    @property
+    def ran(self) -> bool:
+        """Whether any test ran."""
+        return bool(self.total or self.packages)
+
     def _with(self, status: ResultStatus) -> tuple[Test, ...]:
         return tuple(test for test in self.tests if test.status is status)
 
@@ -87,7 +104,7 @@ class ResultTally:
 
     def add(self, name: str, status: ResultStatus, detail: str = "", *, expected_failure: bool = False) -> None:
         """Add a test; its detail is cut by the caller, who knows which end of it matters."""
-        base = unique = printable(one_line(name, _ID)) or "(no name)"
+        base = unique = _stable(printable(one_line(name, _ID))) or "(no name)"
         while unique in self._tests:
             self._times[base] = self._times.get(base, 1) + 1
             unique = f"{base} #{self._times[base]}"
@@ -97,6 +114,18 @@ class ResultTally:
         """Return what was collected."""
         tests = tuple(self._tests.values())
         return Results(tests=tests, complete=complete, names_all=names_all, unnamed=unnamed, readers=(reader,))
+
+
+def _stable(name: str) -> str:
+    for pattern, put in _UNSTABLE:
+        name = pattern.sub(put, name)
+    return name
+
+
+def without_folder(results: Results, folder: str) -> Results:
+    """Return results whose ids do not hold the absolute path of the tree in which the tests ran."""
+    tests = (msgspec.structs.replace(test, id=test.id.replace(f"{folder}/", "")) for test in results.tests)
+    return msgspec.structs.replace(results, tests=tuple(tests))
 
 
 def merge(found: Iterable[Results]) -> Results:
@@ -110,6 +139,7 @@ def merge(found: Iterable[Results]) -> Results:
         complete=bool(runs) and all(run.complete for run in runs),
         names_all=all(run.names_all for run in runs),
         unnamed=sum(run.unnamed for run in runs),
+        packages=sum(run.packages for run in runs),
         readers=tuple(dict.fromkeys(name for run in runs for name in run.readers)),
     )
 

@@ -1,7 +1,7 @@
 """Reads what Vitest prints, with its default or its verbose reporter.
 
-Vitest takes no reporter from the environment. The default reporter names only the tests that fail, and counts the
-others. What a test prints stands in the same log, so this can be forged.
+Vitest takes no reporter from the environment; node's preloaded script asks it for the verbose one. The default one
+names only the tests that fail, and counts the others. What a test prints stands in the same log, so this can be forged.
 """
 
 import re

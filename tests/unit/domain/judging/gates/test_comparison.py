@@ -4,7 +4,8 @@ import pytest
 
 from spool.domain.judging.gates.comparison import Measure, differing, weigh
 from spool.domain.judging.gates.gate import GateRun
-from spool.domain.judging.results.model import Results
+from spool.domain.judging.gates.old_failures import OldFailures
+from spool.domain.judging.results.model import Results, ResultStatus, Test
 from tests.unit.domain.judging.gates.gate_runs import results, run
 
 GREEN = run(0, results(a="passed", b="passed"))
@@ -86,8 +87,53 @@ def test_a_test_whose_file_the_change_names_may_vanish() -> None:
 
 
 def test_a_red_test_that_the_change_names_must_pass() -> None:
-    found = weigh(RED, Measure(before=RED, must_pass=lambda test: test == "b"))
+    found = weigh(RED, Measure(before=RED, old=OldFailures(asked="Make `b` pass.")))
     assert (found.green, found.why) == (False, "b still fails, and the change names it")
+
+
+def test_a_red_test_that_stays_red_while_nothing_turns_green_is_noted() -> None:
+    assert weigh(RED, Measure(before=RED)).unexpected == ("b",)
+    assert weigh(RED, Measure(before=RED, old=OldFailures(known=("b",)))).unexpected == ()
+
+
+def test_strict_tolerates_what_a_person_expects_to_fail() -> None:
+    known = OldFailures(known=("b",))
+    assert weigh(RED, Measure(before=RED, strict=True, old=known)).green
+    assert not weigh(RED, Measure(before=GREEN, strict=True, old=known)).green
+
+
+def test_a_replay_judges_tests_that_vanished() -> None:
+    found = weigh(run(0, results(a="passed", c="passed")), Measure(before=GREEN, replays=True))
+    assert (found.green, found.vanished) == (True, ("b",))
+
+
+def test_a_runner_that_named_no_passing_test_did_not_name_all() -> None:
+    before = run(1, results(a="failed", b="failed"))
+    now = run(0, Results(complete=True, names_all=False, unnamed=2))
+    found = weigh(now, Measure(before=before))
+    assert (found.green, found.fixed) == (True, ("a", "b"))
+
+
+def test_packages_are_not_compared_with_tests() -> None:
+    failed = Test(id="example.org/a.TestOne", status=ResultStatus.FAILED)
+    other = Test(id="example.org/a.TestTwo", status=ResultStatus.FAILED)
+    before = run(1, Results(tests=(failed, other), complete=True, names_all=False))
+    now = run(0, Results(complete=True, names_all=False, packages=1))
+    found = weigh(now, Measure(before=before))
+    assert (found.green, found.why) == (True, "1 package passes")
+    fewer = weigh(now, Measure(before=run(0, Results(complete=True, names_all=False, packages=2))))
+    assert not fewer.green
+
+
+def test_a_check_that_did_not_build_and_is_green_has_turned_green() -> None:
+    for before in (run(101), run(2, results(False, a="passed"))):
+        assert weigh(GREEN, Measure(before=before)).turned_green
+    assert not weigh(GREEN, Measure(before=RED)).turned_green
+
+
+def test_tests_that_end_early_say_why() -> None:
+    now = run(2, results(False, a="passed"), tail="FAIL\texample.org/a [build failed]")
+    assert weigh(now, Measure(before=GREEN)).why == "the test results are incomplete: the build failed"
 
 
 def test_a_runner_that_names_only_failures_may_not_run_fewer_tests() -> None:

@@ -15,11 +15,14 @@ DECIDING = [
     "src/test/java/ATest.java", "calc-test.js", "test-calc.js", "t/calc.t", "qa/login.feature", "CalcTest.php",
     "src/setupTests.ts", "testdata/want.txt", "golden/calc.json", "fixtures/user.json", "src/snapshots/a.snap",
     "ruff.toml", ".eslintrc.json", "Makefile.local", "pytest.toml", ".cargo/config.toml", "quiet.dist-info/METADATA",
-    "src/quiet.egg-info/entry_points.txt", "__pycache__/calc.cpython-312.pyc", "iniconfig.py", "playwright.config.ts",
+    "src/quiet.egg-info/entry_points.txt",
+    "src/inspect.py", "src/_pytest/__init__.py", "__pycache__/calc.cpython-312.pyc", "iniconfig.py",
+    "playwright.config.ts",
 ]  # fmt: skip
 NOT_DECIDING = [
     "calc.py", "src/calc.ts", "README.md", "latest.py", "contest.py", "docs/testing-guide.md", "a/attest.c",
     "src/snapshots/store.py", "fixtures/loader.ts", "scripts/deploy.sh", "src/LoopSpec.py", "config.toml",
+    "pkg/util/inspect.py", "src/pkg/argparse.py", "lib/app/traceback.py",
 ]  # fmt: skip
 
 
@@ -91,6 +94,12 @@ def test_a_tests_id_places_it_in_a_file_unless_it_is_a_doctest(test: str, file: 
         ("tests/test_a.py", "Look at more/tests/test_a.py", False),
         ("tests/test_a.py", "Keep tests/test_a.py.orig", False),
         ("tests/test_a.py", "The tests must pass.", False),
+        ("tests/test_a.py", "tests/test_a.py fails, repair it.", False),
+        ("tests/test_a.py", "Fix what tests/test_a.py shows.", False),
+        ("tests/test_a.py", "With this change tests/test_a.py passes.", False),
+        ("tests/test_a.py", "Remove the bug:\ntests/test_a.py::test_one FAILED", False),
+        ("tests/test_a.py", "Update the parser, see tests/test_a.py:12.", False),
+        ("tests/test_a.py", "In tests/test_a.py rename test_one to test_two.", True),
         ("Makefile", "The Makefile has a typo.", True),
         ("Makefile", "Makefiles are nice.", False),
     ],
@@ -110,6 +119,19 @@ def test_a_text_names_a_path_or_its_folder(path: str, text: str, named: bool) ->
 )
 def test_a_text_names_a_test(text: str, named: bool) -> None:
     assert names_test(text, "tests/test_a.py::test_refund[x]") is named
+
+
+@pytest.mark.parametrize(
+    ("test", "named"),
+    [
+        ("router.test.js > matches > a trailing segment", False),
+        ("pkg/router.TestSegment", True),
+        ("router_test.RouterTest.segment", False),
+        ("t/router.t > segment", False),
+    ],
+)
+def test_the_last_word_of_a_title_names_no_test(test: str, named: bool) -> None:
+    assert names_test("The last segment is lost. TestSegment shows it.", test) is named
 
 
 def test_a_tests_id_says_which_file_it_is_in() -> None:

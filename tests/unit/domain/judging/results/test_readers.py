@@ -8,7 +8,7 @@ import pytest
 
 from spool.domain.judging.results import readers
 from spool.domain.judging.results.declaration import ResultPlace
-from spool.domain.judging.results.model import Results, ResultStatus
+from spool.domain.judging.results.model import Results, ResultStatus, ResultTally, Test, without_folder
 from spool.domain.judging.results.unittest import read_log as unittest_log
 from tests.unit.domain.judging.results.recorded import FOLDER, log
 
@@ -153,10 +153,54 @@ def test_two_runs_of_unittest_are_both_read() -> None:
     assert not results.complete
 
 
-def test_go_with_passing_packages_only_is_complete() -> None:
-    results = log("ok  \texample.org/a\t0.1s\nok  \texample.org/b\t(cached)\n?   \texample.org/c\t[no test files]\n")
-    assert [test.id for test in results.tests] == ["example.org/a", "example.org/b"]
-    assert (results.complete, results.names_all) == (True, False)
+def test_go_with_passing_packages_only_is_complete_and_names_no_test() -> None:
+    results = log("ok  \texample.org/a\t0.002s\nok  \texample.org/b\t(cached)\n")
+    assert (results.tests, results.packages, results.complete, results.names_all) == ((), 2, True, False)
+
+
+def test_go_without_a_test_to_run_ran_none() -> None:
+    results = log("testing: warning: no tests to run\nPASS\nok  \texample.org/a\t0.002s [no tests to run]\n")
+    assert (results.ran, results.complete) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "set_before", "asked"),
+    [
+        ("go test ./...", "", "-v"),
+        ("cd api && go test ./...", "-mod=mod", "-mod=mod -v"),
+        ("go test -v ./...", "", None),
+        ("go test -race -json ./...", "", None),
+        ("make test", "", None),
+    ],
+)
+def test_go_is_asked_for_names_where_the_command_runs_it(command: str, set_before: str, asked: str | None) -> None:
+    place = ResultPlace(scratch="/scratch", reporters="/reporters", command=command)
+    assert readers.environment(place, {"GOFLAGS": set_before}, "go").get("GOFLAGS") == asked
+
+
+@pytest.mark.parametrize(
+    ("printed", "id_"),
+    [
+        ("parses # time=9345ms", "parses"),
+        ("parses in 198ms", "parses"),
+        ("waits 5 s", "waits 5 s"),
+        ("reads [/tmp/pytest-of-me/pytest-12/a0/x.txt]", "reads [(temporary)]"),
+        ("<Thing at 0x7f3a2c001d30>", "<Thing at 0x…>"),
+        ("connects to 127.0.0.1:43127", "connects to 127.0.0.1:…"),
+        ("page (3/12)", "page"),
+        ("halves [1/2]", "halves"),
+        ("sets port:80", "sets port:80"),
+    ],
+)
+def test_an_id_holds_nothing_that_differs_from_run_to_run(printed: str, id_: str) -> None:
+    tally = ResultTally()
+    tally.add(printed, ResultStatus.PASSED)
+    assert [test.id for test in tally.results("tap", complete=True).tests] == [id_]
+
+
+def test_an_id_does_not_hold_the_path_of_the_tree() -> None:
+    found = Results(tests=(Test(id="/home/me/calc/t/a.js > adds", status=ResultStatus.PASSED),))
+    assert without_folder(found, "/home/me/calc").tests[0].id == "t/a.js > adds"
 
 
 def test_go_verbose_with_passing_tests_is_complete() -> None:

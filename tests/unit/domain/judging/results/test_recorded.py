@@ -17,7 +17,7 @@ TABLE = {
     "cargo-1.95.0.txt": ("cargo", False, 0, 2, ["calc::tests::fails"], ["calc::tests::later"]),
     "cargo-1.95.0-no-fail-fast.txt": ("cargo", True, 0, 4, ["calc::tests::fails"], ["calc::tests::later"]),
     "cargo-1.95.0-nocapture.txt": ("cargo", False, 0, 3, ["calc::tests::fails"], ["calc::tests::later"]),
-    "go-1.19.8.txt": ("go", False, 0, 1, [f"example.org/calc/{one}" for one in GO], []),
+    "go-1.19.8.txt": ("go", False, 0, 0, [f"example.org/calc/{one}" for one in GO], []),
     "go-1.19.8-v.txt": (
         "go",
         False,

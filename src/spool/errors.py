@@ -46,6 +46,7 @@ class Hint(StrEnum):
     OLD_FAILURES = "old_failures"
     KNOWN_FAILURES = "known_failures"
     ACCEPT = "accept"
+    ACCEPT_OR_KNOWN = "accept_or_known"
     FLEET_UP = "fleet_up"
     FLEET_REMOTE = "fleet_remote"
     FLEET_SNAPSHOTS = "fleet_snapshots"

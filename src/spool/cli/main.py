@@ -27,6 +27,7 @@ _COMMANDS = {
         "spool.cli.commands.check.verify:verify",
         "Run the checks now, and compare them with where the work began.",
     ),
+    "accept": ("spool.cli.commands.check.accept:accept", "Accept work that needs you, as it is in the tree."),
     "land": (
         "spool.cli.commands.check.land:land",
         "Rebase finished changes onto main, check the result, and move main.",

@@ -42,6 +42,9 @@ _WORDS = {
     Hint.OLD_FAILURES: "--baseline strict refuses these as well, --require proof refuses work that no test shows",
     Hint.KNOWN_FAILURES: "name tests that may stay red: --known-failures TEST, or known_failures in the settings",
     Hint.ACCEPT: "look at it, then accept it with: spool accept; or say what is missing with --add-context",
+    Hint.ACCEPT_OR_KNOWN: (
+        "look at it, then accept it with: spool accept; or name the tests that may stay red: --known-failures TEST"
+    ),
     Hint.FREE_PORT: "name another one with --port; 0 takes any that is free",
     Hint.FLEET_UP: "start one on this machine: spool fleet up; or name one: TEMPORAL_ADDRESS",
     Hint.FLEET_REMOTE: "name it with --remote URL, or add one: git remote add origin URL",
@@ -74,6 +77,8 @@ def next_command(hint: str, again: str) -> str:
         case Hint.ALLOW_EMPTY if again:
             note = f"say what is missing with --add-context, then: {again}"
             return f"{note}; if the work was already there, an earlier story's for example: {again} --allow-empty"
+        case Hint.ACCEPT | Hint.ACCEPT_OR_KNOWN:
+            return worded(hint)
         case _:
             return f"{worded(hint)}, then: {again}" if again else worded(hint)
 

@@ -21,7 +21,7 @@ _COMMITS = 5
 _LINES = 20
 _COLUMNS = 200
 """The length shown of a tool's output: the end of a traceback says what went wrong."""
-_STUCK: dict[int, str] = {ExitCode.FAILED: "failed", ExitCode.EXHAUSTED: "unfinished"}
+_STUCK: dict[int, str] = {ExitCode.FAILED: "failed", ExitCode.EXHAUSTED: "unfinished", ExitCode.NEEDS_YOU: "needs you"}
 """The word for the end of a stuck loop whose exit code is not that of stuck."""
 
 

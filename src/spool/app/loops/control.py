@@ -46,7 +46,7 @@ def stop_all(loops: Sequence[LoopSummary], *, by: str) -> list[bool]:
 def call_done(loop: LoopSummary) -> None:
     """Mark a loop that has ended as done."""
     folder, now = StateFolder(Path(loop.folder)), datetime.now(UTC)
-    with _locked(loop):
+    with locked(loop):
         state = folder.load()
         if state is not None:
             done = msgspec.structs.replace(
@@ -68,7 +68,7 @@ def write_killed(loop: LoopSummary) -> None:
     # A loop file that cannot be read is the next start's to report.
     with suppress(LockedError, CommandError, StateError, OSError):
         if _says_running(loop):
-            with _locked(loop):
+            with locked(loop):
                 if _says_running(loop):  # and no later run has begun
                     rewrite_loop_file(loop)
 
@@ -78,7 +78,8 @@ def _says_running(loop: LoopSummary) -> bool:
     return file is not None and file.run_id == loop.run_id and file.status is Status.RUNNING
 
 
-def _locked(loop: LoopSummary) -> AbstractContextManager[None]:
+def locked(loop: LoopSummary) -> AbstractContextManager[None]:
+    """Hold the locks of a loop that has ended."""
     root = Path(loop.root)
     places = [root, root / STATE / loop.change]
     return held(common_dir(root) / "spool" / "locks", places, holder_of(loop, datetime.now(UTC)))

@@ -54,6 +54,8 @@ class LoopMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """The recorded tree at the end of the last run; what differs from it later is a person's."""
     unverifiable: int = 0
     """Consecutive claims that could not be checked because a gate no longer starts."""
+    asking: int = 0
+    """Consecutive claims whose only objection is for a person to decide."""
     leavings: tuple[str, ...] = ()
     """Untracked files that gates left behind, which are not committed."""
     proof: Proof | None = None

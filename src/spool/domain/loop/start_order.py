@@ -12,6 +12,7 @@ _WORST_FIRST = (
     ExitCode.INTERRUPTED,
     ExitCode.FAILED,
     ExitCode.STUCK,
+    ExitCode.NEEDS_YOU,
     ExitCode.EXHAUSTED,
     ExitCode.UNCOMMITTED,
     ExitCode.COMPLETE,

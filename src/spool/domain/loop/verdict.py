@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 import msgspec
 
 from spool.domain.agent.stream import Usage
-from spool.domain.judging.gates.gate import GateResult, Proof, refusal
+from spool.domain.judging.gates.gate import GateResult, PersonNeeded, Proof, refusal
 from spool.domain.judging.promise import PromiseKind
 from spool.domain.loop.budget import Budgets, Exceeded, Limit, exceeded
 from spool.domain.loop.outcome import Outcome, OutcomeKind, Refusal
@@ -34,6 +34,8 @@ class ExitCode(IntEnum):
     EXHAUSTED = 3
     STUCK = 4
     UNCOMMITTED = 5
+    NEEDS_YOU = 6
+    """Only a person can decide what is left."""
     POSTPONED = 75
     """Try again later, here or elsewhere: `EX_TEMPFAIL`."""
     INTERRUPTED = 130
@@ -235,6 +237,15 @@ def unverifiable(proof: Proof | None, gates: Sequence[GateResult], times: int) -
     refused = refusal(gates)
     why = f"{refused.name}: {refused.why}" if refused else "a gate cannot be started"
     return Finish(Status.STUCK, f"the work cannot be verified: {why}", ExitCode.STUCK)
+
+
+def needs_person(gates: Sequence[GateResult], times: int) -> Finish | None:
+    """End the loop at the second claim in a row whose only objection is for a person to decide."""
+    refused = refusal(gates)
+    if refused is None or refused.needs is None or times < 2:
+        return None
+    hint = Hint.ACCEPT if refused.needs is PersonNeeded.REWRITTEN else Hint.ACCEPT_OR_KNOWN
+    return Finish(Status.STUCK, f"needs you: {refused.name}: {refused.why}", ExitCode.NEEDS_YOU, hint=hint)
 
 
 def refusal_words(refused: Refusal) -> str:

@@ -27,6 +27,7 @@ from spool.domain.loop.verdict import (
     Status,
     Tally,
     judge_prompt,
+    needs_person,
     refusal_words,
     unverifiable,
 )
@@ -213,6 +214,7 @@ class PromptPlan:
                 memory,
                 refusal=refused.tell_agent if refused else self._refusal(record.refused),
                 unverifiable=memory.unverifiable + 1 if record.proof is Proof.UNVERIFIABLE else 0,
+                asking=memory.asking + 1 if refused and refused.needs else 0,
                 changed=memory.changed or record.changed_files != 0,
                 leavings=merged(memory.leavings, record.leavings),
             )
@@ -226,7 +228,8 @@ class PromptPlan:
                     failing=memory.failing if failing is None else failing,
                     seen=remembered(memory.seen, record.trees),
                 )
-        if finish := unverifiable(record.proof, record.gates, memory.unverifiable):
+        finish = unverifiable(record.proof, record.gates, memory.unverifiable)
+        if finish := finish or needs_person(record.gates, memory.asking):
             return Judgement(verdict=finish, memory=memory)
         done = ""
         if refused is None and (self._promised(record) or record.gates):

@@ -9,7 +9,7 @@ from spool.domain.agent.stream import StreamEvent, Usage
 from spool.domain.change.story import Story, StoryList
 from spool.domain.change.tasks import Boxes
 from spool.domain.judging.gates.findings import evidence
-from spool.domain.judging.gates.gate import GateResult, Proof, proof_together
+from spool.domain.judging.gates.gate import GateResult, Proof, proof_together, refusal
 from spool.domain.judging.promise import DEFAULT_PROMISE
 from spool.domain.loop.checkpoint import Beginning, Checkpoint
 from spool.domain.loop.events import (
@@ -37,6 +37,7 @@ from spool.domain.loop.verdict import (
     Tally,
     Verdict,
     judge_story,
+    needs_person,
     unverifiable,
 )
 from spool.domain.text.common_fields import carried
@@ -247,17 +248,23 @@ class StoryPlan:
         memory = msgspec.structs.replace(
             memory,
             unverifiable=memory.unverifiable + 1 if record.proof is Proof.UNVERIFIABLE else 0,
+            asking=memory.asking + 1 if (refused := refusal(record.gates)) and refused.needs else 0,
             leavings=merged(memory.leavings, record.leavings),
         )
-        verdict = unverifiable(record.proof, record.gates, memory.unverifiable) or judge_story(
-            record.as_outcome(),
-            tally,
-            self.limits,
-            retries=memory.retries,
-            max_retries=self.max_retries,
-            refused=record.rejected if record.gates else _UNCHECKED,
-            now=now,
-            jitter=self.jitter,
+        ended = unverifiable(record.proof, record.gates, memory.unverifiable)
+        verdict = (
+            ended
+            or needs_person(record.gates, memory.asking)
+            or judge_story(
+                record.as_outcome(),
+                tally,
+                self.limits,
+                retries=memory.retries,
+                max_retries=self.max_retries,
+                refused=record.rejected if record.gates else _UNCHECKED,
+                now=now,
+                jitter=self.jitter,
+            )
         )
         return Judgement(verdict=verdict, memory=_remember(memory, verdict, record))
 

@@ -25,6 +25,7 @@ _WORDS: dict[int, str] = {
     ExitCode.INTERRUPTED: "stopped",
     ExitCode.STUCK: "stuck",
     ExitCode.EXHAUSTED: "stuck",
+    ExitCode.NEEDS_YOU: "needs you",
     ExitCode.UNCOMMITTED: "done, not on its branch",
 }
 

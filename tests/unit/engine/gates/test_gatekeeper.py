@@ -213,11 +213,11 @@ def test_settings_that_hide_a_failure_are_not_rewritten_tests() -> None:
     assert Keeping(checks).claim().gates[0].needs is None
 
 
-RENAMED = run(0, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_new": "passed"})
-NAMED = run(0, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "passed"})
-FEWER = run(0, **{"tests/test_calc.py::test_a": "passed"})
-LOST = run(1, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "failed"})
-MOVED = run(0, **{"tests/test_sums.py::test_a": "passed", "tests/test_sums.py::test_b": "passed"})
+RENAMED = run(0, complete=True, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_new": "passed"})
+NAMED = run(0, complete=True, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "passed"})
+FEWER = run(0, complete=True, **{"tests/test_calc.py::test_a": "passed"})
+LOST = run(1, complete=True, **{"tests/test_calc.py::test_a": "passed", "tests/test_calc.py::test_b": "failed"})
+MOVED = run(0, complete=True, **{"tests/test_sums.py::test_a": "passed", "tests/test_sums.py::test_b": "passed"})
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from spool.app.changes.resolver import require_loop
 from spool.app.loops.control import locked
-from spool.app.loops.loop_list import find_loop, latest_of_each
+from spool.app.loops.loop_list import latest_of_each
 from spool.app.loops.reach import reach_of
 from spool.app.machine.trusted_settings import require_person
 from spool.app.starting.construction import open_worktree
@@ -17,7 +18,7 @@ from spool.app.starting.effective_settings import resolve_settings
 from spool.domain.judging.gates.gate import GateResult, Proof, proof_together, refusal
 from spool.domain.loop.plan_memory import Due, StoryMemory
 from spool.domain.loop.state import LoopState
-from spool.domain.loop.summary import LoopSummary, summarized
+from spool.domain.loop.summary import LoopKind, LoopSummary, summarized
 from spool.domain.loop.verdict import Status
 from spool.errors import Hint, SpoolError, UsageError
 from spool.host.git.repository import Repository
@@ -66,7 +67,8 @@ def accept(name: str | None, agrees: Callable[[Question], bool]) -> Accepted | N
         after = _accepted(state, asked, by=getpass.getuser(), tree=tree)
         folder.save(after)
         found = summarized(after)
-        rewrite_loop_file(found)
+        if found.door is LoopKind.WORKTREE:
+            rewrite_loop_file(found)
     this_machine().enter(found)
     return Accepted(loop=found, by=getpass.getuser(), continues=after.status is not Status.DONE)
 
@@ -74,7 +76,7 @@ def accept(name: str | None, agrees: Callable[[Question], bool]) -> Accepted | N
 def _meant(name: str | None) -> LoopSummary:
     reach = reach_of()
     if name is not None:
-        return find_loop(name, reach)
+        return require_loop(name, reach)
     asking = [loop for loop in latest_of_each() if reach.holds(loop) and _refused(loop)]
     if len(asking) != 1:
         many = "several loops need" if asking else "no loop needs"
@@ -116,14 +118,9 @@ def _accepted(state: LoopState, asked: GateResult, *, by: str, tree: str) -> Loo
         proof=proof_together(memory.proof, Proof.UNBROKEN),
         evidence=f"{asked.needs} accepted by {by} at {now:%Y-%m-%d %H:%M} UTC: {what}",
     )
-    if isinstance(told, StoryMemory):
-        told = msgspec.structs.replace(told, due=Due.ACCEPT, accepted=Proof.UNBROKEN, retries=0)
-        return msgspec.structs.replace(state, memory=told, reason=f"accepted by {by}", updated_at=now)
+    status = Status.DONE
+    if isinstance(told, StoryMemory):  # a run that was stopped continues with what is due
+        told, status = msgspec.structs.replace(told, due=Due.ACCEPT, accepted=Proof.UNBROKEN, retries=0), Status.STOPPED
     return msgspec.structs.replace(
-        state,
-        memory=told,
-        status=Status.DONE,
-        reason=f"accepted by {by}",
-        updated_at=now,
-        ended_at=state.ended_at or now,
+        state, memory=told, status=status, reason=f"accepted by {by}", updated_at=now, ended_at=state.ended_at or now
     )

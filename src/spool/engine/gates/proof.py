@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from spool.domain.judging.gates.comparison import Comparison, ids, named
-from spool.domain.judging.gates.deciding_files import is_named, is_setting, is_test
+from spool.domain.judging.gates.deciding_files import is_cache, is_named, is_setting, is_test
 from spool.domain.judging.gates.gate import (
     MOST_TESTS,
     GatePolicy,
@@ -184,6 +184,7 @@ class Prover:
             return _vanished(checked)
         if weaker:
             return msgspec.structs.replace(checked.result, why=f"{checked.result.why}; {weaker}")
+        edited = tuple(path for path in edited if not is_cache(path)) or edited
         bad = f"{named(sorted(lost))} {'passes' if len(lost) == 1 else 'pass'}"
         here = await self._control(checked.gate, self.attempt.tree)
         why = f"{bad} only with the edited {named(edited)}"

@@ -32,8 +32,8 @@ def accept(change: str | None, yes: bool) -> int:
 
 def _agrees(question: Question, *, yes: bool) -> bool:
     say(f"{question.loop.change}: {clean(question.refused.name)}: {clean(question.refused.why)}", err=True)
-    if question.difference:
-        say(clean(question.difference), err=True)
+    for line in clean(question.difference).splitlines():
+        say(f"  {line}", err=True)
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -93,12 +93,13 @@ class Prover:
         Such work may have done nothing. `own` are the folders of the change itself.
         """
         result, red = await self.prove(checked), checked.finding.unexpected
-        if not self.attempt.final or result.proof is not Proof.UNBROKEN or not red or result.flaky:
+        judged = self.attempt.final and not self._policy.allow_empty and not result.flaky
+        if result.proof is not Proof.UNBROKEN or not red or not judged:
             return result
         why = f"no test that was red passes, and none shows the change; still red: {named(red)}"
         tell = (
-            f"You said that the work is done, but {why}. Make those green that the change is about, or add a test that "
-            "fails without your work."
+            f"You said that the work is done, but {why}. Make those green that the change is about. "
+            "Add a test that shows what you changed if it is about none of them."
         )
         source = [path for path in self.attempt.changes or () if not is_test(path) and not path.startswith(own)]
         needs = PersonNeeded.OLD_FAILURES if source else None

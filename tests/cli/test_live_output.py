@@ -67,3 +67,17 @@ def test_a_gate_is_expected_to_take_as_long_as_the_last_time(night: Scratch) -> 
     gates = [event for event in map(json.loads, lines) if event["type"] == "GateStarted"]
     assert gates[0]["expected_s"] == 0
     assert all(event["expected_s"] > 0 for event in gates[1:])
+
+
+def test_the_first_lines_say_agent_permissions_sandbox_checks_and_budget(scratch: Scratch) -> None:
+    scratch.script([{"write": "x", "text": ""}, {"tick": 9}, {"promise": "COMPLETE"}])
+    options = ("--model", "small", "--allow-all", "--verify", "true", "--max-cost", "5", "--max-duration", "8h")
+    first = scratch.run(*options).stdout.splitlines()[0]
+    assert first == ("--- scripted, model small · allow-all · not sandboxed · checks: true · budget: $5.00, 8h 00m")
+
+
+def test_an_agent_that_nobody_chose_is_named_as_the_default(scratch: Scratch) -> None:
+    scratch.agent("print('<promise>COMPLETE</promise>')")
+    done = scratch.spool("run", CHANGE, "--max-retries", "0")
+    assert "Using opencode, the default agent; choose another with --harness NAME or spool init." in done.stderr
+    assert "the default agent" not in scratch.run("--max-retries", "0").stderr

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.docs.stage import TESTS
 from tests.journeys.pairs import Row, pairs_of, rows
@@ -170,25 +171,29 @@ class Play:
                 return self.at.wt_loop(*words)
             case "api":
                 code = API.format(row=self.row, spec=self.spec, change=self.change)
-                how = {"cwd": self.at.root, "env": self.at.env, "timeout": PATIENCE_S}
-                return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **how)
+                argv = [sys.executable, "-c", code]
+                return subprocess.run(
+                    argv, cwd=self.at.root, env=self.at.env, capture_output=True, text=True, timeout=PATIENCE_S
+                )
             case other:
                 raise AssertionError(other)
 
     def ended(self) -> dict[str, object]:
         """Return the entry of the loop in the registry once its runner has ended."""
 
-        def finished() -> dict[str, object] | None:
+        def finished() -> list[dict[str, object]]:
             listed = json.loads(self.at.spool("ps", "--all", "--json").stdout)
-            return listed[0] if listed and listed[0]["status"] != "running" else None
+            return [loop for loop in listed if loop["status"] != "running"]
 
-        return wait_for(finished, "the end of the loop")
+        return wait_for(finished, "the end of the loop")[0]
 
     def file(self, name: str) -> str:
         """Return a file where the work ended."""
+        if self.row["door"] == "wt-loop":
+            return (self.at.root.parent / "project-wt-add-shop" / name).read_text()
         if self.row["workspace"] == "here":
             return (self.at.root / name).read_text()
-        return self.at.git("show", f"change/{Path(self.change).stem}:{name}")
+        return self.at.git("show", f"change/{self.change}:{name}")
 
 
 @pytest.fixture
@@ -199,7 +204,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     made.at.spool("stop", "--all-projects")
 
 
-def _marked() -> list[pytest.param]:  # type: ignore[valid-type]
+def _marked() -> list[ParameterSet]:
     """Return the rows; all but a thin slice are long."""
     marks = [() if number < THIN else pytest.mark.long for number in range(len(ROWS))]
     return [pytest.param(row, id=name, marks=mark) for row, name, mark in zip(ROWS, IDS, marks, strict=True)]

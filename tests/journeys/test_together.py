@@ -22,7 +22,7 @@ def test_two_changes_at_once_reach_main(person: Person) -> None:
     person.does("spool init", Which_command="Enter")
     write_changes(person)
     person.does("spool run --all --parallel 2 --allow-all", "add-tax", "add-coupons", "done")
-    person.does("spool land --yes", "add-tax")
+    person.does("spool land", "add-tax")
     person.does("make test")
     assert "discounted" in person.shop.git("show", "main:shop.py")
 
@@ -45,7 +45,8 @@ def test_a_day_with_a_worktree_loop(person: Person) -> None:
 def test_work_in_the_sandbox_comes_back_as_a_branch(person: Person) -> None:
     write_changes(person)
     (person.shop.root / "secret.txt").write_text("untracked\n")
-    person.does("spool run add-tax --sandbox --allow-all --verify 'make test'", "sandboxed")
+    person.does("spool run add-tax --sandbox --allow-all --verify 'make test'")
+    person.does("spool run add-tax --status", "sandboxed: bwrap")
     assert "discounted" in person.shop.git("show", "change/add-tax:shop.py")
     assert (person.shop.root / "secret.txt").exists()
-    person.does("spool land add-tax --yes")
+    person.does("spool land add-tax")

@@ -9,7 +9,7 @@ from spool.app.loops.reach import loop_branch
 from spool.domain.account.story_history import outcome_of
 from spool.domain.agent.stream import AgentRetry, Denied, Failure, ToolResult, ToolUse, Usage
 from spool.domain.judging.gates.findings import UNTESTED
-from spool.domain.judging.gates.gate import JUDGING, VERIFIED, GatePurpose, Proof
+from spool.domain.judging.gates.gate import JUDGING, VERIFIED, BuiltInGate, GatePurpose, Proof
 from spool.domain.loop import events
 from spool.domain.loop.state import IterationRecord
 from spool.domain.loop.summary import LoopSummary
@@ -261,6 +261,28 @@ def proof(event: events.Complete) -> str:
 
 
 _UNCHECKED = "nothing checked"
+
+
+def start_line(event: events.RunStarted) -> str:
+    """Describe how a run starts: agent and model, permissions, sandbox, checks, budget."""
+    agent = f"{event.harness}, model {event.model}" if event.model else event.harness
+    asks = {True: "allow-all", False: "without allow-all"}
+    checks = [name for name in event.checks or () if name != BuiltInGate.TASKS]
+    limits = event.limits
+    budget = [
+        *([f"${limits.max_cost_usd:.2f}"] if limits.max_cost_usd else []),
+        *([f"{tokens(limits.max_tokens)} tokens"] if limits.max_tokens else []),
+        *([duration(limits.max_duration_s)] if limits.max_duration_s else []),
+        *([f"${limits.max_cost_per_day:.2f} a day"] if limits.max_cost_per_day else []),
+    ]
+    parts = [
+        agent,
+        *([asks[event.allow_all]] if event.allow_all is not None else []),
+        event.sandbox,
+        *([f"checks: {', '.join(checks)}"] if checks else []),
+        f"budget: {', '.join(budget)}" if budget else "no budget",
+    ]
+    return one_line(" · ".join(parts), 400)
 
 
 def unchecked(checks: Sequence[str] | None) -> str:

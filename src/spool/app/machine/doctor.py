@@ -102,7 +102,8 @@ def _agents(settings: Settings, root: Path) -> Iterator[Diagnosis]:
     with ThreadPoolExecutor() as pool:  # some take seconds to answer
         yield from pool.map(lambda name: _agent(name, registry.find(name, settings.harnesses).traits, root), names)
     if settings.harness not in (*names, registry.SCRIPTED):
-        yield bad("agents", f"the configured agent, {settings.harness}, is not installed", "spool init, or --harness")
+        known = "default" if settings.harness == Settings().harness else "configured"
+        yield bad("agents", f"the {known} agent, {settings.harness}, is not installed", "spool init, or --harness")
 
 
 def _agent(name: str, traits: Traits, root: Path) -> Diagnosis:

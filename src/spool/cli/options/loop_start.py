@@ -11,6 +11,7 @@ from spool.app.starting.launch import in_background
 from spool.app.starting.runner import run
 from spool.app.starting.uncommitted import refuse_dirty_now
 from spool.domain.change.workspaces import Kind
+from spool.domain.loop.settings import Resolved, Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.loop.verdict import ExitCode, Finish, Status
@@ -32,6 +33,14 @@ def place_loop(spec: LoopSpec, kind: str | None, *, base: str = "") -> LoopSpec:
     for note in placed.notes:
         say(note, err=True)
     return placed.spec
+
+
+def settled(resolved: Resolved) -> Settings:
+    """Return the settings of a loop that is about to start, and name an agent that nobody chose."""
+    if resolved.origins["harness"] == "default":
+        agent = resolved.settings.harness
+        say(f"Using {agent}, the default agent; choose another with --harness NAME or spool init.", err=True)
+    return resolved.settings
 
 
 def start(spec: LoopSpec, *, detach: bool) -> int:

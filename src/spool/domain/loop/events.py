@@ -36,6 +36,8 @@ class RunStarted(_Event, frozen=True, kw_only=True, tag="RunStarted"):
     """The number of iterations in earlier runs."""
     sandbox: str = NOT_SANDBOXED
     """The sandbox around the agents, in words."""
+    allow_all: bool | None = None
+    """Whether the agent uses its tools without asking; None in an older journal."""
     usage: Usage = Usage()
     """The usage of earlier runs."""
     started_at: Moment | None = None

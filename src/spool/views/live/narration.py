@@ -33,8 +33,10 @@ class NarrationLine(NamedTuple):
 def narrate(event: events.Event, *, verbose: bool) -> list[NarrationLine]:
     """Return the lines for an event of the loop itself; most have one."""
     match event:
-        case events.RunStarted() if unchecked := words.unchecked(event.checks):
-            return [NarrationLine("--- ", unchecked, PROOFS[Proof.WORD])]
+        case events.RunStarted():
+            start = NarrationLine("--- ", words.start_line(event), Role.PLAIN)
+            unchecked = words.unchecked(event.checks)
+            return [start, *([NarrationLine("--- ", unchecked, PROOFS[Proof.WORD])] if unchecked else [])]
         case events.IterationStarted():
             return [NarrationLine("--- ", words.started(event), Role.RUNNING, heading=True)]
         case events.StoryDone():

@@ -47,7 +47,7 @@ class LiveView:
         blocks = self._transcript.take(0, event)
         match event:
             case events.RunStarted():
-                self._say(f"── {event.change} · {event.harness}{f' · {event.model}' if event.model else ''}", "bold")
+                self._say(f"── {event.change}", "bold")
             case events.IterationStarted():
                 self._entitle(f"iteration {event.iteration}")
                 self._flush()

@@ -87,10 +87,10 @@ def ralph(prompt: tuple[str, ...], options: RalphFlags) -> int:
 
     load_asyncio()
     from spool.cli.commands.setup.trust import settings_to_start
-    from spool.cli.options.loop_start import place_loop, start
+    from spool.cli.options.loop_start import place_loop, settled, start
 
     options.prepare(project, change, tick=options.tick)
-    settings = settings_to_start(project.root, _settings(options), ask=options.may_prompt).settings
+    settings = settled(settings_to_start(project.root, _settings(options), ask=options.may_prompt))
     again = resume_command(change if named is None and plan is None else None)
     spec = options.spec(LoopKind.RALPH, project.root, change, settings, again=again, task=task)
     return start(place_loop(spec, options.place), detach=options.start.detach)

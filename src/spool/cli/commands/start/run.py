@@ -84,11 +84,11 @@ def run(changes: tuple[str, ...], options: RunFlags) -> int:
     load_asyncio()
     from spool.app.starting.batch_members import read_members
     from spool.cli.commands.setup.trust import settings_to_start
-    from spool.cli.options.loop_start import place_loop, start
+    from spool.cli.options.loop_start import place_loop, settled, start
 
     read_members(project, [change])  # what it depends on must be closed
     options.prepare(project, change, tick=options.tick)
-    settings = settings_to_start(project.root, options.settings(), ask=options.may_prompt).settings
+    settings = settled(settings_to_start(project.root, options.settings(), ask=options.may_prompt))
     again = resume_command(change if query is None else None)
     spec = place_loop(options.spec(LoopKind.RUN, project.root, change, settings, again=again), options.place)
     answer: str = options.on_resume or ""

@@ -63,6 +63,7 @@ def _plan(names: Sequence[str], options: "RunFlags") -> "BatchPlan":
     from spool.app.starting.batch import BatchPlan
     from spool.app.starting.batch_members import open_changes, read_members
     from spool.cli.commands.setup.trust import settings_to_start
+    from spool.cli.options.loop_start import settled
     from spool.cli.options.target import pick_change, resume_command
 
     module = options.target.module
@@ -76,7 +77,7 @@ def _plan(names: Sequence[str], options: "RunFlags") -> "BatchPlan":
     for change in changes:
         options.prepare(project, change, tick=options.tick)
     members = read_members(project, changes)
-    settings = settings_to_start(project.root, options.settings(), ask=options.may_prompt).settings
+    settings = settled(settings_to_start(project.root, options.settings(), ask=options.may_prompt))
     again, answer = resume_command(), options.on_resume or ""
     return BatchPlan(
         members=tuple(members),

@@ -17,7 +17,7 @@ def test_the_page_says_what_happened_on_a_failed_night(night: Scratch) -> None:
     done = night.spool("report")
     assert done.returncode == 0, done.stderr
     page = done.stdout
-    assert "! stuck: the limit of 1 retry is reached, the last attempt: no promise" in page
+    assert "! failed: story 3: no promise\n  the limit of 1 retry is reached, the last attempt was number 2\n" in page
     assert "2 proved · 1 failed · 1 not started" in page
     rows = [line for line in page.splitlines() if line.startswith(("✓", " " * 12))]
     head, row = rows[0], rows[1]

@@ -295,7 +295,7 @@ def test_a_revert_that_a_lock_on_the_index_hinders_says_which_file_to_remove(scr
     done = scratch.run("--max-retries", "1", "--command-timeout", "1")
     assert done.returncode == 1
     hint = f"git's index is locked: {lock}; if no git is at work there, remove that file and start again"
-    assert f"failed: the limit of 1 retry is reached, the last attempt: harness error: {hint}" in done.stdout
+    assert f"failed: story 1: harness error: {hint}; the limit of 1 retry is reached" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["no commits", "detached", "bare", "no repository", "subfolder", "worktree", "sha256"])

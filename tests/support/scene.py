@@ -352,9 +352,10 @@ def finished() -> list[Event]:
 def stuck() -> list[Event]:
     """What follows half_way when the retries are used up."""
     last = record(3, "2", 2, OutcomeKind.NO_PROMISE)
-    reason = "the limit of 1 retry is reached, the last attempt: no promise"
+    bound = "the limit of 1 retry is reached, the last attempt was number 2"
+    reason = f"story 2: no promise; {bound}"
     return [
         IterationEnded(record=last),
         Error(reason=reason, story_id="2", kept="2"),
-        RunEnded(status=Status.STUCK, reason=reason, exit_code=1),
+        RunEnded(status=Status.STUCK, reason=reason, bound=bound, exit_code=1),
     ]

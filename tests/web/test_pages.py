@@ -55,14 +55,15 @@ def read(text: str) -> WholePage:
 def test_the_list_shows_each_loop_with_its_figures(server: Server) -> None:
     text = read(server.get().text).text
     assert "No loop is running." in text
-    for figure in ("002-01_add-ralph-loop", "stuck", "project on main", "scripted", "3 of 4", "40.9k", "$0.93"):
+    for figure in ("002-01_add-ralph-loop", "failed", "project on main", "scripted", "3 of 4", "40.9k", "$0.93"):
         assert figure in text
 
 
 def test_a_loop_shows_verdict_stories_stream_figures_and_next_steps(server: Server) -> None:
     text = read(server.get(server.loop()).text).text
     for said in (
-        "! stuck: the limit of 1 retry is reached",
+        "! failed: story 3: no promise",
+        "the limit of 1 retry is reached, the last attempt was number 2",
         "2 proved · 1 failed · 1 not started",
         "test_add.Calc.test_add fails without the change",
         "iteration 5: failed · ",

@@ -75,9 +75,13 @@ class StateWriter:
     ) -> None:
         """Save how the run ended; `kept` is the story whose unfinished work is in the tree."""
         now = self._ports.clock.now()
+        story_id = self.state.story.id if self.state.story else ""
+        reason = finish.said(story_id)
         self.save(
             status=finish.status,
-            reason=finish.reason,
+            reason=reason,
+            bound=finish.bound,
+            exit_code=int(finish.exit_code),
             limit=finish.limit,
             phase=Phase.ENDED,
             waiting_until=finish.retry_at,
@@ -88,12 +92,12 @@ class StateWriter:
             usage = self.state.usage
             self._ports.emit(Complete(iterations=iterations, usage=usage, proof=proof, evidence=evidence, boxes=boxes))
         elif finish.status is Status.STUCK or finish.exit_code is ExitCode.FAILED:
-            story = self.state.story
-            self._ports.emit(Error(reason=finish.reason, story_id=story.id if story else None, kept=kept))
+            self._ports.emit(Error(reason=reason, story_id=story_id or None, kept=kept))
         self._ports.emit(
             RunEnded(
                 status=finish.status,
-                reason=finish.reason,
+                reason=reason,
+                bound=finish.bound,
                 exit_code=int(finish.exit_code),
                 limit=finish.limit,
                 receipt=self.state.receipt,

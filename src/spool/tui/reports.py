@@ -111,6 +111,6 @@ def _attempt(attempt: IterationFigures, *, whole: bool) -> Block:
     if not attempt.outcome:
         return line(f"{place}: running", Tone.CALL)
     text = f"{place}: {attempt.outcome}, {words.duration(attempt.seconds)}"
-    if reason := "; ".join(part for part in (attempt.reason, worded(attempt.note)) if part):
+    if reason := "; ".join(part for part in (attempt.why, worded(attempt.note)) if part):
         text += f" ({reason})"
     return line(text, Tone.GOOD if attempt.outcome == "completed" else Tone.WARN)

@@ -57,7 +57,7 @@ def show_report(report: LoopReport, *, as_json: bool) -> None:
     else:
         for line in _worktree_lines(loop) if loop.door is LoopKind.WORKTREE else _lines(loop):
             is_status = line.startswith(_STATUS)
-            say(line, colour=loop_sign(loop).role.colour if is_status else None, word=str(loop.status))
+            say(line, colour=loop_sign(loop).role.colour if is_status else None, word=_status(loop))
     if report.notes:
         say("Notes     context is set; every later prompt includes it until --clear-context")
     if report.recent and loop is not None and loop.door is not LoopKind.WORKTREE:
@@ -173,7 +173,12 @@ def _worktree_lines(loop: LoopSummary) -> list[str]:
 
 def _status_line(loop: LoopSummary) -> str:
     hint = continue_hint(loop)
-    return f"{_STATUS}{loop.status}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
+    return f"{_STATUS}{_status(loop)}{f': {one_line(loop.reason)}' if loop.reason else ''}{f'; {hint}' if hint else ''}"
+
+
+def _status(loop: LoopSummary) -> str:
+    """Return the status in words; of a worktree loop, as its specification names it."""
+    return str(loop.status) if loop.door is LoopKind.WORKTREE else loop.word
 
 
 def _agent_line(loop: LoopSummary) -> str:

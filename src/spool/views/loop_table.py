@@ -86,7 +86,7 @@ def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
         str(loop.door),
         one_line(loop.name, 40),
         one_line(loop.fleet_id or loop.change, 60),
-        str(loop.status),
+        loop.word,
         progress_words(loop),
         words.duration(loop.age_s(now)),
     )

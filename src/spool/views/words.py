@@ -13,7 +13,7 @@ from spool.domain.judging.gates.gate import JUDGING, VERIFIED, BuiltInGate, Gate
 from spool.domain.loop import events
 from spool.domain.loop.state import IterationRecord
 from spool.domain.loop.summary import LoopSummary
-from spool.domain.loop.verdict import ExitCode, Status
+from spool.domain.loop.verdict import end_word
 from spool.domain.text.plain_text import clean, counted, one_line, with_reason
 from spool.views.hints import worded
 
@@ -21,8 +21,6 @@ _COMMITS = 5
 _LINES = 20
 _COLUMNS = 200
 """The length shown of a tool's output: the end of a traceback says what went wrong."""
-_STUCK: dict[int, str] = {ExitCode.FAILED: "failed", ExitCode.EXHAUSTED: "unfinished", ExitCode.NEEDS_YOU: "needs you"}
-"""The word for the end of a stuck loop whose exit code is not that of stuck."""
 
 
 def named(loop: LoopSummary) -> str:
@@ -341,5 +339,4 @@ def undo(event: events.RunEnded) -> str:
 
 def over(event: events.RunEnded) -> str:
     """Describe how the loop ended."""
-    word = _STUCK.get(event.exit_code, event.status) if event.status is Status.STUCK else event.status
-    return one_line(with_reason(word, event.reason), 400)
+    return one_line(with_reason(end_word(event.status, event.exit_code), event.reason), 400)

@@ -66,7 +66,7 @@ def _cells(loop: LoopSummary, now: datetime) -> tuple[str, ...]:
     return (
         loop_sign(loop).sign,
         one_line(loop.change, 120),
-        str(loop.status),
+        loop.word,
         one_line(f"{loop.name}{f' on {branch}' if branch else ''}", 120),
         one_line(f"{loop.harness} {loop.model or ''}", 60),
         f"{story.current} of {story.total}" if story else "-",

@@ -18,7 +18,7 @@ from spool.domain.agent.stream import Usage
 from spool.domain.judging.gates.gate import Proof
 from spool.domain.loop.events import GateStarted, Waiting, Working
 from spool.domain.loop.receipt import Receipt
-from spool.domain.loop.verdict import Status
+from spool.domain.loop.verdict import Status, end_word
 
 
 class Activity(StrEnum):
@@ -91,7 +91,12 @@ class LoopHistory(msgspec.Struct, kw_only=True):
     sandbox: str = NOT_SANDBOXED
     """The sandbox around it, in words."""
     status: Status = Status.STOPPED
+    exit_code: int | None = None
+    """None while it runs, or if its runner died."""
     reason: str = ""
+    """The story that it concerns, the cause, and why there was no other attempt."""
+    bound: str = ""
+    """The end of the reason: why there was no other attempt."""
     proof: Proof | None = None
     evidence: str = ""
     kept: str = ""
@@ -116,6 +121,16 @@ class LoopHistory(msgspec.Struct, kw_only=True):
     refused_claims: int = 0
     refused_promises: int = 0
     warnings: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The status, as the end of its last run says it."""
+        return end_word(self.status, self.exit_code)
+
+    @property
+    def cause(self) -> str:
+        """The reason, without why there was no other attempt."""
+        return self.reason.removesuffix(f"; {self.bound}") if self.bound else self.reason
 
     @property
     def waits(self) -> tuple[Stretch, ...]:

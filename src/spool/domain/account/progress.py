@@ -62,6 +62,9 @@ class LoopProgress:
         self._listed: tuple[tuple[str, str, bool], ...] = ()
         self._heard: set[str] = set()
         """The stories with events."""
+        self._reasons: dict[str, str] = {}
+        """Why the last attempt of each story ended."""
+        self._committed: set[str] = set()
         self._saved: dict[str, tuple[tuple[str, ...], int, int]] = {}
         """What the checkpoints have of the stories' changes, and a revert keeps: files, lines added and removed."""
 
@@ -274,15 +277,19 @@ class LoopProgress:
         story.files, story.added, story.removed = self._saved.get(story.id, ((), 0, 0))
         if event.kept_as:
             story.discarded += (DiscardedWork(at=event.at, iteration=story.iteration, name=event.kept_as),)
-            for last in self.history.of_story(story.id)[-1:]:
+            last = next((one for one in reversed(self.history.attempts) if one.story_id == story.id), None)
+            if last is not None:
                 last.discarded = event.kept_as
 
     def _accept(self, story: StoryHistory, event: events.StoryDone | events.Complete, commit: str | None) -> None:
-        story.accept(event.proof, event.evidence, commit)
-        self._add_commits(story)
+        story.accept(event.proof, event.evidence)
+        self._commit(story, (commit,) if commit else ())
 
-    def _add_commits(self, story: StoryHistory) -> None:
-        self.history.commits = tuple(dict.fromkeys((*self.history.commits, *story.commits)))
+    def _commit(self, story: StoryHistory, commits: tuple[str, ...]) -> None:
+        new = tuple(name for name in commits if name not in self._committed)
+        self._committed.update(new)
+        story.commits += new
+        self.history.commits += new
 
     def _end_iteration(self, record: IterationRecord) -> None:
         story = self.stories.get(record.story_id or "") or self._story()
@@ -293,8 +300,10 @@ class LoopProgress:
             story.attempts, story.iteration = story.attempts + 1, record.iteration
             self.history.attempts.append(attempt)
         attempt.end(record)
+        attempt.same_reason = attempt.reason == self._reasons.get(story.id, "") != ""
+        self._reasons[story.id] = attempt.reason
         story.end(record, attempt)
-        self._add_commits(story)
+        self._commit(story, attempt.commits)
         self._running = Usage()
         if record.outcome is not OutcomeKind.INTERRUPTED:
             self.iteration = max(self.iteration, record.iteration)

@@ -89,6 +89,8 @@ class IterationFigures(msgspec.Struct):
     outcome: str = ""
     """Empty while it runs."""
     reason: str = ""
+    same_reason: bool = False
+    """Whether the attempt before it ended in the same way, for the same reason."""
     note: str = ""
     seconds: float = 0.0
     """Seconds of the agent."""
@@ -107,6 +109,11 @@ class IterationFigures(msgspec.Struct):
     def lasts_s(self, now: datetime) -> float:
         """Return its duration so far, in seconds."""
         return max(0.0, (now - self.began_at).total_seconds()) if self.began_at else 0.0
+
+    @property
+    def why(self) -> str:
+        """Its reason, said once: an attempt that ended as the one before says so."""
+        return "same reason" if self.same_reason else self.reason
 
     def end(self, record: IterationRecord) -> None:
         """Copy its record's figures."""
@@ -220,9 +227,8 @@ class StoryHistory(msgspec.Struct, kw_only=True):
         self.gates_s = round(self.gates_s + record.gates_s, 3)
         self.usage += record.usage
         self.added, self.removed = self.added + record.insertions, self.removed + record.deletions
-        if len(self.files) < _FILES:
-            self.files = tuple(sorted({*self.files, *record.files}))
-        self._commit(ended.commits)
+        if len(self.files) < _FILES and (new := set(record.files).difference(self.files)):
+            self.files = tuple(sorted((*self.files, *new)))
         for result in record.gates:  # a gate that is red as it was before refuses nothing
             before = self.gates.get(result.name, GateView())
             self.gates[result.name] = msgspec.structs.replace(before, green=result.passed, weighed=True, since=None)
@@ -232,11 +238,7 @@ class StoryHistory(msgspec.Struct, kw_only=True):
             self.evidence = evidence(record.gates) if record.accepted else ended.reason
         self.become(self.mark)
 
-    def accept(self, proof: Proof | None, evidence: str, commit: str | None) -> None:
+    def accept(self, proof: Proof | None, evidence: str) -> None:
         """Mark it as done."""
         self.proof, self.evidence = proof, evidence or self.evidence
-        self._commit((commit,) if commit else ())
         self.become(StoryMark.DONE)
-
-    def _commit(self, commits: tuple[str, ...]) -> None:
-        self.commits = tuple(dict.fromkeys((*self.commits, *commits)))

@@ -55,6 +55,7 @@ class Timeline:
                 self._history.failed_commits += (event.message,)
             case events.RunEnded():
                 self._end_run(event.ended_at or event.at, event.status, event.reason)
+                self._history.exit_code, self._history.bound = event.exit_code, event.bound
             case _:
                 pass
         self.heard_at = event.at or self.heard_at
@@ -123,6 +124,7 @@ class Timeline:
     def _begin_run(self, event: events.RunStarted) -> None:
         self._history.runs.append(Run(event.run_id, event.harness, event.model, event.started_at or event.at))
         self._history.status, self._history.reason = Status.RUNNING, ""
+        self._history.exit_code, self._history.bound = None, ""
 
     def _end_run(self, at: datetime | None, status: Status, reason: str) -> None:
         """End the last run, unless it has ended: a run that fails before its loop only ends."""

@@ -231,6 +231,8 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="RunEnded"):
 
     status: Status
     reason: str
+    bound: str = ""
+    """The end of the reason: why there was no other attempt."""
     exit_code: int
     limit: Limit | None = None
     """The limit that ended it, if raising it lets the loop continue."""

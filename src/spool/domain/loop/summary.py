@@ -12,7 +12,7 @@ from spool.domain.change.workspaces import Workspace
 from spool.domain.loop.budget import Limit
 from spool.domain.loop.plan_memory import PlanMemory, PromptMemory, StoryMemory, StoryState
 from spool.domain.loop.receipt import Receipt
-from spool.domain.loop.verdict import Limits, Status
+from spool.domain.loop.verdict import Limits, Status, end_word
 from spool.domain.text.common_fields import carried
 from spool.domain.text.moments import Moment
 
@@ -98,6 +98,10 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the terminal output."""
     status: Status = Status.RUNNING
     reason: str = ""
+    bound: str = ""
+    """The end of the reason: why there was no other attempt."""
+    exit_code: int | None = None
+    """The exit code of a run that ended; None if its runner died."""
     limit: Limit | None = None
     """The limit that ended the run, if raising it lets the loop continue."""
     phase: Phase | None = None
@@ -140,6 +144,11 @@ class LoopSummary(msgspec.Struct, frozen=True, kw_only=True):
     def directory(self) -> str:
         """The directory with the change that the loop works on."""
         return self.workspace.root if self.workspace else self.root
+
+    @property
+    def word(self) -> str:
+        """The status, as the end of its run says it."""
+        return end_word(self.status, self.exit_code)
 
     @property
     def running(self) -> bool:

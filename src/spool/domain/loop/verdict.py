@@ -41,6 +41,14 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+_ENDS: dict[int, str] = {ExitCode.FAILED: "failed", ExitCode.EXHAUSTED: "unfinished", ExitCode.NEEDS_YOU: "needs you"}
+
+
+def end_word(status: Status, exit_code: int | None) -> str:
+    """Return the word for a status; a stuck loop whose exit code is not that of stuck is named by it."""
+    return _ENDS.get(exit_code or 0, str(status)) if status is Status.STUCK else str(status)
+
+
 class Limits(Budgets, frozen=True, kw_only=True):
     """The limits at which a loop ends unfinished. Iterations and errors count per run, budgets per loop."""
 
@@ -83,6 +91,7 @@ class Finish(msgspec.Struct, frozen=True):
 
     status: Status
     reason: str
+    """The cause, in the agent's or the gate's words, if there is one."""
     exit_code: ExitCode
     limit: Limit | None = None
     """The limit that ended it, if raising it lets the loop continue."""
@@ -90,6 +99,13 @@ class Finish(msgspec.Struct, frozen=True):
     """The next step: a value of `errors.Hint`, or text."""
     retry_at: datetime | None = None
     """When to start the loop again, if it ends only because it waits elsewhere for a rate limit."""
+    bound: str = ""
+    """Why the loop does not try again, if the reason is that of its last attempt."""
+
+    def said(self, story_id: str = "") -> str:
+        """Return the whole reason: the story that it concerns, the cause, and why there is no other attempt."""
+        story = f"story {story_id}: " if story_id and self.bound else ""
+        return f"{story}{self.reason}{f'; {self.bound}' if self.bound else ''}"
 
 
 def postponed(reason: str, retry_at: datetime) -> Finish:
@@ -176,17 +192,17 @@ def judge_prompt(
     if outcome.hopeless and limits.ends_hopeless:
         return _hopeless(outcome)
     if limits.error_threshold and tally.errors_in_row >= limits.error_threshold:
-        reason = f"{counted(tally.errors_in_row, 'failed iteration')} in a row, the last: {_words(outcome)}"
-        return Finish(Status.STUCK, reason, ExitCode.STUCK)
-    last = f"; the last claim was refused: {refused.name}: {refused.why}" if refused else ""
+        bound = f"{counted(tally.errors_in_row, 'failed iteration')} in a row"
+        return Finish(Status.STUCK, _words(outcome), ExitCode.STUCK, bound=bound)
     if limits.max_iterations is not None and tally.run_iterations >= limits.max_iterations:
-        reason = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached{last}"
-        return Finish(Status.STUCK, reason, ExitCode.EXHAUSTED, hint=refused.hint if refused else "")
+        bound = f"the limit of {counted(limits.max_iterations, 'iteration')} is reached"
+        finish = Finish(Status.STUCK, bound, ExitCode.EXHAUSTED, hint=refused.hint if refused else "")
+        return _caused_by(refused, finish)
     if spent := exceeded(limits, used):
         return out_of_budget(spent)
     if limits.stall and idle >= limits.stall and tally.run_iterations >= limits.min_iterations:
-        reason = f"no progress in {counted(idle, 'iteration')} in a row{last}"
-        return Finish(Status.STUCK, reason, ExitCode.STUCK, Limit.STALL)
+        reason = f"no progress in {counted(idle, 'iteration')} in a row"
+        return _caused_by(refused, Finish(Status.STUCK, reason, ExitCode.STUCK, Limit.STALL))
     return Continue(error_pause_s(tally.errors_in_row, base_s=limits.error_pause_s))
 
 
@@ -215,8 +231,10 @@ def judge_story(
         return _hopeless(outcome)
     because = f"said COMPLETE, but {refused.name}: {refused.why}" if claimed and refused else _words(outcome)
     if retries >= max_retries:
-        reason = f"the limit of {counted(max_retries, 'retry', 'retries')} is reached, the last attempt: {because}"
-        return Finish(Status.STUCK, reason, ExitCode.FAILED, hint=refused.hint if claimed and refused else "")
+        limit = counted(max_retries, "retry", "retries")
+        bound = f"the limit of {limit} is reached, the last attempt was number {retries + 1}"
+        hint = refused.hint if claimed and refused else ""
+        return Finish(Status.STUCK, because, ExitCode.FAILED, hint=hint, bound=bound)
     retry = Retry(because, retry=retries + 1, max_retries=max_retries)
     if claimed and refused:
         return msgspec.structs.replace(retry, refusal=refused.tell_agent, keep=True)
@@ -228,6 +246,13 @@ def judge_story(
     if outcome.refused.claim is PromiseKind.FAILED:
         return msgspec.structs.replace(retry, own_words=outcome.refused.quote)
     return msgspec.structs.replace(retry, refusal=refusal_words(outcome.refused), keep=True)
+
+
+def _caused_by(refused: GateResult | None, finish: Finish) -> Finish:
+    """Return the end of a loop with the gate that refused its last claim, if one did, as the cause."""
+    if refused is None:
+        return finish
+    return msgspec.structs.replace(finish, reason=f"{refused.name}: {refused.why}", bound=finish.reason)
 
 
 def unverifiable(proof: Proof | None, gates: Sequence[GateResult], times: int) -> Finish | None:

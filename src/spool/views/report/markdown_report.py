@@ -27,6 +27,8 @@ def _loop(report: LoopReports, account: LoopAccount) -> Iterator[str]:
         yield "Its journal is gone; nothing more is known.\n"
         return
     yield f"**{_text(report_words.verdict(history))}**\n"
+    if history.bound:
+        yield f"{_text(history.bound)}\n"
     counted = f", counted {report_words.period(report)}" if report.since else ""
     yield f"{_text(report_words.when(history))}{_text(counted)}\n"
     rows = report_words.story_rows(history)

@@ -22,7 +22,8 @@ def verdict(history: LoopHistory) -> str:
     """Return the lines that say how a loop ended, or that it runs, and when."""
     status = status_sign(history.status, history.proof)
     said = f'<p class="verdict {role_name(status.role)}">{status.sign} {text(report_words.verdict(history))}</p>'
-    return f"{said}<p>{text(report_words.when(history))}</p>"
+    bound = f"<p>{text(history.bound)}</p>" if history.bound else ""
+    return f"{said}{bound}<p>{text(report_words.when(history))}</p>"
 
 
 def night(history: LoopHistory) -> str:

@@ -78,7 +78,7 @@ def verdict(history: LoopHistory) -> str:
     """Return how the loop ended and its evidence."""
     if history.status is Status.RUNNING:
         return "running"
-    said = with_reason(history.status, history.reason)
+    said = with_reason(history.word, history.cause)
     return one_line(f"{said}; {words.rests_on(history.proof, history.evidence)}" if history.proof else said, 400)
 
 
@@ -127,7 +127,7 @@ def _notes(story: StoryHistory, tried: list[IterationFigures], *, kept: bool) ->
     if len(failed) > _FAILED:
         yield f"{counted(len(failed) - _FAILED, 'earlier attempt')} also failed"
     for one in failed[-_FAILED:]:
-        why = f", {one.reason}" if one.reason else ""
+        why = f", {one.why}" if one.why else ""
         yield one_line(f"iteration {one.iteration}: {one.outcome}{why}", 400)
         if one.discarded:
             yield f"{_REVERTED}{words.restore(one.discarded)}"
@@ -258,7 +258,7 @@ def iteration_rows(history: LoopHistory) -> list[tuple[str, ...]]:
             words.duration(one.gates_s) if one.gates_s else "-",
             "-" if one.usage.tokens is None else words.tokens(one.usage.tokens),
             "-" if one.usage.cost_usd is None else f"${one.usage.cost_usd:.2f}",
-            one_line(one.reason, 200),
+            one_line(one.why, 200),
         )
         for one in history.attempts
     ]

@@ -57,6 +57,8 @@ def _loop(report: LoopReports, account: LoopAccount, width: int) -> Iterator[Rep
         return
     for line in _wrapped(f"{status.sign} {report_words.verdict(history)}", width, hanging=2):
         yield ReportLine(line, status.role)
+    if history.bound:
+        yield ReportLine(f"  {one_line(history.bound, width - 2)}")
     yield ReportLine(f"  {report_words.when(history)}")
     if report.since is not None:
         yield ReportLine(f"  counted {report_words.period(report)}")

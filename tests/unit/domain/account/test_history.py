@@ -46,6 +46,19 @@ def test_a_failed_night_reads_as_one() -> None:
     assert (found.reverts, found.receipt.iterations) == (1, 3)
 
 
+def test_a_reason_is_said_once() -> None:
+    ended = [IterationEnded(record=record(number, "2", number, OutcomeKind.FAILED, reason="no")) for number in (4, 5)]
+    found = account([*half_way(), *ended, *stuck()[1:]])
+    assert [one.why for one in found.of_story("2")][-2:] == ["no", "same reason"]
+    assert (found.word, found.cause, found.reason) == ("failed", "story 2: no promise", f"{found.cause}; {found.bound}")
+
+
+def test_a_history_counts_what_its_stories_changed_without_what_was_reverted() -> None:
+    found = account([*half_way(), *finished()])
+    assert found.changed.commits == 1
+    assert found.changed.files == len({name for story in found.stories for name in story.files}) > 0
+
+
 def test_the_sums_of_the_stories_are_those_of_the_receipt() -> None:
     found = account([*half_way(), *finished()])
     assert found.receipt.agent_s == sum(story.seconds for story in found.stories)

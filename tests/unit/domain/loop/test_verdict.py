@@ -54,8 +54,9 @@ TABLE: list[tuple[str, Outcome, Tally, Limits, Verdict]] = [
         Limits(),
         Finish(
             Status.STUCK,
-            "10 failed iterations in a row, the last: harness error: exited with code 7",
+            "harness error: exited with code 7",
             ExitCode.STUCK,
+            bound="10 failed iterations in a row",
         ),
     ),
     (

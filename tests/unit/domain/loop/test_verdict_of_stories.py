@@ -26,6 +26,7 @@ LIMITED = Outcome(kind=OutcomeKind.RATE_LIMITED, reason="slow down", exit_code=1
 INTERRUPTED = Outcome(kind=OutcomeKind.INTERRUPTED, reason="stopped on request")
 
 OPEN = GateResult(name="tasks", passed=False, why="boxes are open: 1.2, 1.3", tell_agent="1.2 and 1.3 are open")
+USED_UP = "the limit of 3 retries is reached, the last attempt was number 4"
 SAID_TOO_EARLY = "said COMPLETE, but tasks: boxes are open: 1.2, 1.3"
 
 
@@ -49,7 +50,7 @@ TABLE: list[tuple[str, Outcome, int, GateResult | None, Verdict]] = [
         COMPLETED,
         3,
         OPEN,
-        Finish(Status.STUCK, f"the limit of 3 retries is reached, the last attempt: {SAID_TOO_EARLY}", ExitCode.FAILED),
+        Finish(Status.STUCK, SAID_TOO_EARLY, ExitCode.FAILED, bound=USED_UP),
     ),
     (
         "failed: the reason goes on",
@@ -79,9 +80,7 @@ TABLE: list[tuple[str, Outcome, int, GateResult | None, Verdict]] = [
         FAILED,
         3,
         None,
-        Finish(
-            Status.STUCK, "the limit of 3 retries is reached, the last attempt: failed: tests are red", ExitCode.FAILED
-        ),
+        Finish(Status.STUCK, "failed: tests are red", ExitCode.FAILED, bound=USED_UP),
     ),
     ("a rate limit spends no retry", LIMITED, 3, None, Wait(7, "slow down")),
     ("a stop", INTERRUPTED, 0, None, Finish(Status.STOPPED, "stopped on request", ExitCode.INTERRUPTED)),
@@ -103,3 +102,9 @@ def test_no_retries_at_all() -> None:
     tally = Tally(run_iterations=1)
     judged = judge_story(FAILED, tally, Limits(), retries=0, max_retries=0, refused=None, now=0, jitter=lambda: 0.0)
     assert isinstance(judged, Finish)
+
+
+def test_the_whole_reason_names_the_story_then_the_cause_then_the_limit() -> None:
+    finish = Finish(Status.STUCK, "failed: tests are red", ExitCode.FAILED, bound=USED_UP)
+    assert finish.said("2") == f"story 2: failed: tests are red; {USED_UP}"
+    assert Finish(Status.STUCK, "the budget is used up", ExitCode.STUCK).said("2") == "the budget is used up"

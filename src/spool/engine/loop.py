@@ -87,7 +87,7 @@ class Loop:
                 limits=self._plan.limits,
                 iteration=self._state.iteration,
                 sandbox=self._state.sandbox,
-                allow_all=self._agency.request.allow_all,
+                allow_all=self._options.allow_all,
                 checks=self._state.checks,
                 usage=self._state.usage,
                 started_at=self._state.started_at,

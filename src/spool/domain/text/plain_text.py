@@ -120,7 +120,9 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
 
 def with_reason(state: str, reason: str, *, between: str = ": ") -> str:
     """Join a state and its reason: `stuck: no progress`, but `stopped by Ctrl-C`, which names the state itself."""
-    return reason if reason.startswith(f"{state} ") else f"{state}{between}{reason}" if reason else state
+    if not reason or reason.startswith((f"{state} ", f"{state}: ")):
+        return reason or state
+    return f"{state}{between}{reason}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

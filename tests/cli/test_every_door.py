@@ -15,60 +15,14 @@ from spool.domain.loop.settings import Layer, Settings, merge
 from spool.host.state.specs import kept_spec
 from spool.sources.project import find_project
 from tests.support import CHANGE, Scratch, make_scratch, wait_for
+from tests.support.every_setting import KINDS, configure
 from tests.support.worktrees import Fleet
 
-PROJECT = """
-model = "sonnet"
-max_iterations = 4
-allow_all = true
-iteration_timeout = "90m"
-agent_memory = "4G"
-terminal = ["sh", "-c", "{command}"]
-require = ""
-allow_change = ["tests/fixtures/*"]
-stall_iterations = 3
-max_cost_usd = 2.5
-notify = ["terminal"]
-worktree_copy = [".env*", "local.toml"]
 
-[[gates]]
-name = "tasks"
-
-[[gates]]
-name = "tests"
-run = "true"
-timeout = "5m"
-share = [".venv"]
-
-[harnesses.mine]
-argv = ["my-agent", "{prompt}"]
-prompt = "argument"
-"""
-OWN = """
-sandbox_read = ["/opt"]
-max_tokens_per_day = 1000000
-
-[prices.sonnet]
-input = 3.0
-output = 15.0
-"""
-BY_INIT, EVERY_KIND = "by init", "every kind"
-
-
-@pytest.fixture(params=[BY_INIT, EVERY_KIND])
+@pytest.fixture(params=KINDS)
 def scratch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scratch]:
     made = make_scratch(tmp_path)
-    (made.root / "Makefile").write_text("test:\n\ttrue\n")
-    made.script([{"write": "work.txt", "text": "done\n"}, {"tick": 9}, {"promise": "COMPLETE"}])
-    if request.param == BY_INIT:
-        assert made.spool("init").returncode == 0
-    else:
-        (made.root / ".spool/config.toml").write_text(PROJECT)
-        own = made.home / ".config/spool/config.toml"
-        own.write_text(OWN + own.read_text())
-        made.trust()
-    made.git("add", "--all")
-    made.git("commit", "--quiet", "--message", "settings")
+    configure(made, request.param)
     yield made
     made.spool("stop", "--all-projects")
 

@@ -166,10 +166,11 @@ def test_at_each_step_of_the_move(field: Field, after_s: float) -> None:
 def test_at_each_step_an_untracked_plan_is_restored_or_has_its_boxes_ticked(field: Field) -> None:
     mine, ticked = "- [ ] one\n", "- [x] one\n"
     plan = field.root / "PLAN.md"
-    first = a_move(field, 0, PLAN=ticked)
-    plan.write_text(mine)
-    steps = counted(partial(with_moves, field, partial(Moves.make, move=first)))
-    back(field, first)
+    for number in (-1, 0):  # the first makes folders
+        first = a_move(field, number, PLAN=ticked)
+        plan.write_text(mine)
+        steps = counted(partial(with_moves, field, partial(Moves.make, move=first)))
+        back(field, first)
     moved = 0
     for step in range(1, steps + 1):
         move = a_move(field, step, PLAN=ticked)

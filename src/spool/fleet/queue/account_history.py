@@ -1,7 +1,6 @@
 """Reads an account from its history, so that no worker of the account has to answer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,7 +11,7 @@ from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from spool.fleet.queue.payloads import QueuedChange
-from spool.fleet.queue.workflows import AccountState, WaitingChanges
+from spool.fleet.queue.workflows import AccountBook, AccountState, WaitingChanges
 
 _Value = TypeVar("_Value")
 _ENDS = ("completed", "failed", "canceled", "timed_out", "terminated")
@@ -56,55 +55,47 @@ class AccountLedger:
 
     def __init__(self, converter: DataConverter) -> None:
         self._converter = converter
-        self._cap = 0
-        self._started: set[str] = set()
-        self._inherited: set[str] = set()
-        self.waiting: dict[str, QueuedChange] = {}
+        self._book = AccountBook(AccountState())
+
+    @property
+    def waiting(self) -> dict[str, QueuedChange]:
+        """The changes that wait, by id."""
+        return self._book.waiting
 
     @property
     def standing(self) -> AccountStanding:
         """Its cap and changes."""
         changes = {key: task.change for key, task in self.waiting.items()}
-        return AccountStanding(cap=self._cap, changes=changes, running=tuple(sorted(self._started | self._inherited)))
+        return AccountStanding(cap=self._book.cap, changes=changes, running=tuple(sorted(self._book.running)))
 
     async def see(self, event: HistoryEvent) -> None:
         """Process one event."""
-        kind = event.WhichOneof("attributes") or ""
+        kind, book = event.WhichOneof("attributes") or "", self._book
         about: Any = getattr(event, kind, None)
         match kind:
             case "workflow_execution_started_event_attributes":
-                ledger = await self._decoded(about.input.payloads, AccountState)
-                self._cap, self._inherited = ledger.cap, set(ledger.running)
-                self._add(*ledger.waiting)
+                self._book = AccountBook(await self._decoded(about.input.payloads, AccountState))
             case "workflow_execution_signaled_event_attributes":
                 await self._signalled(about.signal_name, about.input.payloads)
             case "start_child_workflow_execution_initiated_event_attributes":
-                self.waiting.pop(about.workflow_id, None)
-                self._started.add(about.workflow_id)
+                book.start(about.workflow_id)
             case "start_child_workflow_execution_failed_event_attributes":
-                self._started.discard(about.workflow_id)
+                book.started.discard(about.workflow_id)
             case "activity_task_completed_event_attributes":  # which changes of an earlier part still run
-                self._inherited = set(await self._decoded(about.result.payloads, list[str]))
+                book.inherited = set(await self._decoded(about.result.payloads, list[str]))
             case _ if kind in _CHILD_OVER:
-                self._started.discard(about.workflow_execution.workflow_id)
+                book.started.discard(about.workflow_execution.workflow_id)
             case _ if kind in _OVER:
-                self._started, self._inherited, self.waiting = set(), set(), {}
+                self._book = AccountBook(AccountState(cap=book.cap))
 
     async def _signalled(self, name: str, payloads: Sequence[Payload]) -> None:
         match name:
             case "enqueue":
-                self._add(await self._decoded(payloads, WaitingChanges))
+                self._book.enqueue(await self._decoded(payloads, WaitingChanges))
             case "set_cap":
-                self._cap = await self._decoded(payloads, int)
+                self._book.cap = await self._decoded(payloads, int)
             case "withdraw":
-                for change_id in await self._decoded(payloads, list[str]):
-                    self.waiting.pop(change_id, None)
-
-    def _add(self, *several: WaitingChanges) -> None:
-        for one in several:
-            for change_id, change in one.changes.items():
-                if change_id not in self._started | self._inherited:
-                    self.waiting.setdefault(change_id, replace(one.common, change=change))
+                self._book.withdraw(await self._decoded(payloads, list[str]))
 
     async def _decoded(self, payloads: Sequence[Payload], kind: type[_Value]) -> _Value:
         (value,) = await self._converter.decode(payloads, [kind])

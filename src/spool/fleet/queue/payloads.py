@@ -1,6 +1,12 @@
 """The queue's payloads: addresses, names and figures, never a secret."""
 
+from contextlib import suppress
 from dataclasses import dataclass
+
+import msgspec
+
+from spool.domain.loop.plan_memory import loop_in
+from spool.domain.loop.summary import LoopSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,4 +43,16 @@ class TurnReport:
     epoch: int = 0
     holder: str = ""
     summary: str = ""
-    """The LoopSummary as JSON, without what agents said."""
+    """The loop as `packed`; recorded histories have it as a text."""
+
+
+def packed(summary: LoopSummary | None) -> str:
+    """Return where a loop stands as a text that goes through the queue, empty for None."""
+    return msgspec.json.encode(summary).decode() if summary else ""
+
+
+def unpacked(text: str) -> LoopSummary | None:
+    """Return the loop of a text; None if it is empty, or of another version."""
+    with suppress(msgspec.MsgspecError):
+        return loop_in(text, LoopSummary) if text else None
+    return None

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from spool.decoders import decoded
-from spool.domain.loop.plan_memory import loop_in
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import one_line
 from spool.errors import Hint, UsageError
 from spool.fleet.queue.connection import connect, require_extra
-from spool.fleet.queue.payloads import QueuedChange, TurnReport
+from spool.fleet.queue.payloads import QueuedChange, TurnReport, unpacked
 from spool.fleet.values import queue_of
 
 require_extra()
@@ -258,10 +257,7 @@ def _live(row: FleetRow, described: WorkflowExecutionDescription) -> FleetRow:
         fresh = described.history_length <= _FRESH
         return msgspec.structs.replace(row, status="queued" if fresh else "running" if untaken else "waiting")
     one = pending[0]
-    loop = None
-    with suppress(msgspec.MsgspecError, IndexError):
-        data = one.heartbeat_details.payloads[0].data
-        loop = loop_in(decoded(data, str), LoopSummary)
+    said = [payload.data for payload in one.heartbeat_details.payloads]
     started = one.state != 1  # PENDING_ACTIVITY_STATE_SCHEDULED
     return msgspec.structs.replace(
         row,
@@ -269,7 +265,7 @@ def _live(row: FleetRow, described: WorkflowExecutionDescription) -> FleetRow:
         holder=one.last_worker_identity if started else "",
         attempt=one.attempt,
         reason=_last_failure(one),
-        loop=loop,
+        loop=unpacked(decoded(said[0], str)) if said else None,
     )
 
 
@@ -287,16 +283,13 @@ def _ended(row: FleetRow, report: TurnReport | None, execution: WorkflowExecutio
         status = execution.status.name.lower() if execution.status else "unknown"
         reason = _UNTAKEN if status == "terminated" else f"its workflow was {status}"
         return msgspec.structs.replace(row, status="stopped", reason=reason)
-    loop = None
-    with suppress(msgspec.MsgspecError):
-        loop = loop_in(report.summary, LoopSummary) if report.summary else None
     return msgspec.structs.replace(
         row,
         status=report.stage,
         reason=report.reason,
         exit_code=report.exit_code,
         holder=report.holder,
-        loop=loop,
+        loop=unpacked(report.summary),
     )
 
 

@@ -96,6 +96,49 @@ class AccountState:
     """Ids of changes that an earlier part of the history has started."""
 
 
+class AccountBook:
+    """What waits and runs in an account, for its workflow and for whoever reads its history."""
+
+    def __init__(self, state: AccountState) -> None:
+        self.cap = state.cap
+        self.inherited = set(state.running)
+        """Started by an earlier part of the history, which has other children."""
+        self.started: set[str] = set()
+        self.waiting: dict[str, QueuedChange] = {}
+        for one in state.waiting:
+            self.enqueue(one)
+
+    @property
+    def running(self) -> set[str]:
+        """The ids of all that was started and has not ended."""
+        return self.started | self.inherited
+
+    @property
+    def state(self) -> AccountState:
+        """All of it, for the next part of the history."""
+        common: dict[QueuedChange, dict[str, str]] = {}
+        for change_id, task in self.waiting.items():
+            common.setdefault(replace(task, change=""), {})[change_id] = task.change
+        waiting = [WaitingChanges(common=task, changes=changes) for task, changes in common.items()]
+        return AccountState(cap=self.cap, waiting=waiting, running=sorted(self.running))
+
+    def enqueue(self, waiting: WaitingChanges) -> None:
+        """Add changes; one that is waiting or running already stays as it is."""
+        for change_id, change in waiting.changes.items():
+            if change_id not in self.running:
+                self.waiting.setdefault(change_id, replace(waiting.common, change=change))
+
+    def withdraw(self, ids: list[str]) -> None:
+        """Remove changes that have not started."""
+        for change_id in ids:
+            self.waiting.pop(change_id, None)
+
+    def start(self, change_id: str) -> None:
+        """Note that a change starts."""
+        self.started.add(change_id)
+        self.waiting.pop(change_id, None)
+
+
 @workflow.defn(name="Account")
 class AccountQueue:
     """Starts the changes of one account, never more at once than its cap.
@@ -105,11 +148,7 @@ class AccountQueue:
 
     @workflow.init
     def __init__(self, ledger: AccountState) -> None:
-        self._cap = ledger.cap
-        self._waiting = {waiting_id: replace(one.common, change=change) for one in ledger.waiting
-                         for waiting_id, change in one.changes.items()}  # fmt: skip
-        self._inherited = set(ledger.running)
-        self._started: set[str] = set()
+        self._book = AccountBook(ledger)
 
     @workflow.run
     async def run(self, ledger: AccountState) -> None:  # noqa: ARG002 - `__init__` takes it
@@ -119,38 +158,35 @@ class AccountQueue:
             await workflow.wait_condition(lambda: self._may_start() or self._is_long())
             if self._is_long() and workflow.all_handlers_finished():
                 watching.cancel()
-                workflow.continue_as_new(self._ledger())
+                workflow.continue_as_new(self._book.state)
             while self._may_start():
-                change_id = next(iter(self._waiting))
-                await self._start(change_id, self._waiting.pop(change_id))
+                await self._start(next(iter(self._book.waiting)))
 
     @workflow.signal
     def enqueue(self, waiting: WaitingChanges) -> None:
         """Add changes; one that is waiting or running already stays as it is."""
-        for change_id, change in waiting.changes.items():
-            if change_id not in self._started | self._inherited:
-                self._waiting.setdefault(change_id, replace(waiting.common, change=change))
+        self._book.enqueue(waiting)
 
     @workflow.signal
     def set_cap(self, cap: int) -> None:
         """Change the cap; what runs continues."""
-        self._cap = cap
+        self._book.cap = cap
 
     @workflow.signal
     def withdraw(self, ids: list[str]) -> None:
         """Remove changes that have not started from the queue."""
-        for change_id in ids:
-            self._waiting.pop(change_id, None)
+        self._book.withdraw(ids)
 
     def _may_start(self) -> bool:
-        running = len(self._started) + len(self._inherited)
-        return bool(self._waiting) and (not self._cap or running < self._cap)
+        book = self._book
+        return bool(book.waiting) and (not book.cap or len(book.running) < book.cap)
 
     def _is_long(self) -> bool:
         return workflow.info().is_continue_as_new_suggested()
 
-    async def _start(self, change_id: str, task: QueuedChange) -> None:
-        self._started.add(change_id)
+    async def _start(self, change_id: str) -> None:
+        task = self._book.waiting[change_id]
+        self._book.start(change_id)
         try:
             child = await workflow.start_child_workflow(
                 ChangeRun.run,
@@ -160,7 +196,7 @@ class AccountQueue:
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             )
         except WorkflowAlreadyStartedError:
-            self._started.discard(change_id)
+            self._book.started.discard(change_id)
             return
         asyncio.create_task(self._outlast(change_id, child))  # noqa: RUF006 - the workflow's own loop keeps it
 
@@ -170,24 +206,14 @@ class AccountQueue:
         except ChildWorkflowError:
             pass  # it ended, and that is all that counts here
         finally:
-            self._started.discard(change_id)
+            self._book.started.discard(change_id)
 
     async def _watch(self) -> None:
         """Poll until the changes that an earlier part of the history started have ended: this has other children."""
-        while self._inherited:
+        while self._book.inherited:
             still = await workflow.execute_activity(
-                "still_open", sorted(self._inherited), result_type=list[str], start_to_close_timeout=_CHORE
+                "still_open", sorted(self._book.inherited), result_type=list[str], start_to_close_timeout=_CHORE
             )
-            self._inherited = set(still)
-            if self._inherited:
+            self._book.inherited = set(still)
+            if still:
                 await workflow.sleep(_LOOK)
-
-    def _ledger(self) -> AccountState:
-        common: dict[QueuedChange, dict[str, str]] = {}
-        for change_id, task in self._waiting.items():
-            common.setdefault(replace(task, change=""), {})[change_id] = task.change
-        return AccountState(
-            cap=self._cap,
-            waiting=[WaitingChanges(common=task, changes=changes) for task, changes in common.items()],
-            running=sorted(self._started | self._inherited),
-        )

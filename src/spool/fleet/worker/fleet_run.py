@@ -19,7 +19,7 @@ from spool.domain.loop.summary import STATE, LoopSummary, summarized
 from spool.domain.loop.verdict import ExitCode
 from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed, FencedOff, SpoolError
-from spool.fleet.queue.payloads import QueuedChange
+from spool.fleet.queue.payloads import QueuedChange, TurnReport, packed
 from spool.fleet.snapshots.carried_state import submitted_spec
 from spool.fleet.snapshots.snapshot_store import Refused, SnapshotStore, StoredSnapshot
 from spool.fleet.values import ChangeStage, RunStep, SnapshotMark, TakeOver, Token, claim_of, claimed, ref_of, stage_of
@@ -41,13 +41,6 @@ class NoSnapshot(SpoolError):
     """A change in the queue has no snapshot on its remote."""
 
 
-class FleetRunEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an attempt, with the loop's state."""
-
-    mark: SnapshotMark
-    summary: LoopSummary | None = None
-
-
 class FleetRun:
     """Runs one change on this host."""
 
@@ -60,14 +53,12 @@ class FleetRun:
         self._stopping = asyncio.Event()
         self._run: HostRun | None = None
 
-    async def run(self) -> FleetRunEnd:
+    async def run(self) -> TurnReport:
         """Take the change over, and run it until it ends or waits; raise FencedOff if another host has it."""
         store = self._host.store(self._task.snapshots)
         snapshot, ours = await self._claim(store)
         if not ours:
-            return FleetRunEnd(
-                mark=await self._leave_result(store, snapshot), summary=await _last_summary(store, snapshot)
-            )
+            return reported(await self._leave_result(store, snapshot), await _last_summary(store, snapshot))
         self._report(RunStep.CLAIM, snapshot.mark)
         home = self._host.new_run(self._task.change)
         try:
@@ -111,7 +102,7 @@ class FleetRun:
         settings = submitted_spec(await store.files(snapshot.commit)).settings
         await asyncio.to_thread(check_agent, settings)
 
-    async def _through(self, run: "HostRun", store: SnapshotStore) -> FleetRunEnd:
+    async def _through(self, run: "HostRun", store: SnapshotStore) -> TurnReport:
         child = await start_child(run.spec, run.home / HOST_SPEC, run.home / "child.log")
         try:
             code = await self._serve(run, child)
@@ -134,7 +125,7 @@ class FleetRun:
         async with asyncio.timeout(_LAST_PUSH_S if run.stopped else None):
             snapshot = await run.save(ended)
         self._report(RunStep.RESULT, snapshot.mark)
-        return FleetRunEnd(mark=await self._leave_result(store, snapshot), summary=lean(state))
+        return reported(await self._leave_result(store, snapshot), lean(state))
 
     async def _serve(self, run: "HostRun", child: Child) -> int:
         """Answer the child until it exits, and return its exit code."""
@@ -250,4 +241,18 @@ def _standing(mark: SnapshotMark, state: LoopState) -> SnapshotMark:
         iteration=state.iteration,
         story=state.story.id if state.story else "",
         cost_usd=state.usage.cost_usd,
+    )
+
+
+def reported(mark: SnapshotMark, summary: LoopSummary | None) -> TurnReport:
+    """Return the end of an attempt as it goes through the queue."""
+    return TurnReport(
+        stage=str(mark.stage),
+        reason=mark.reason,
+        exit_code=mark.exit_code,
+        retry_at=mark.retry_at.isoformat() if mark.retry_at else "",
+        iteration=mark.iteration,
+        epoch=mark.epoch,
+        holder=mark.holder,
+        summary=packed(summary),
     )

@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
-import msgspec
 from temporalio import activity
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.client import (
@@ -26,10 +25,10 @@ from spool.domain.loop.verdict import ExitCode
 from spool.domain.text.plain_text import counted
 from spool.errors import FencedOff, SpoolError
 from spool.fleet.queue.connection import connect
-from spool.fleet.queue.payloads import Turn, TurnReport
+from spool.fleet.queue.payloads import Turn, TurnReport, packed
 from spool.fleet.queue.workflows import RUNS, AccountQueue, ChangeRun
 from spool.fleet.values import PROTOCOL, Token, lease_left, protocol_of, queue_of
-from spool.fleet.worker.fleet_run import FleetRun, FleetRunEnd, NoSnapshot, ReportStep
+from spool.fleet.worker.fleet_run import FleetRun, NoSnapshot, ReportStep
 from spool.fleet.worker.hosts import Host, sweep, tidy_stores
 from spool.fleet.worker.readiness import CannotRun
 
@@ -162,7 +161,7 @@ class Service:
         handle = self._client.get_async_activity_handle(task_token=info.task_token)
         lease = _Lease(attempt, handle, turn.task.heartbeat_s)
         try:
-            report = reported(await lease.hold())
+            report = await lease.hold()
             self._ended = not report.retry_at
             return report
         except SpoolError as error:
@@ -182,7 +181,7 @@ class _Lease:
         self._timeout_s = timeout_s
         self._renewed = _now()
 
-    async def hold(self) -> FleetRunEnd:
+    async def hold(self) -> TurnReport:
         """Return how the attempt ended; raise FencedOff if the lease is lost first."""
         body = asyncio.create_task(self._attempt.run())
         keeping = asyncio.create_task(self._keep())
@@ -219,7 +218,7 @@ class _Lease:
         timeout_s = self._timeout_s
         while True:
             began, summary = _now(), self._attempt.summary()
-            details = [msgspec.json.encode(summary).decode()] if summary else []
+            details = [packed(summary)] if summary else []
             activity.heartbeat(*details)
             try:
                 limit_s = min(timeout_s / 4, max(self._left(), timeout_s / 20))
@@ -241,7 +240,7 @@ class _Lease:
         return lease_left(_now() - self._renewed, self._timeout_s)
 
 
-async def _ended(body: asyncio.Task[FleetRunEnd]) -> None:
+async def _ended(body: asyncio.Task[TurnReport]) -> None:
     """Cancel an attempt and wait until its child has ended.
 
     The queue may cancel more than once. A cancelled `await body` would cancel the attempt a second time, and its clone
@@ -253,21 +252,6 @@ async def _ended(body: asyncio.Task[FleetRunEnd]) -> None:
             await asyncio.wait({body})
     if not body.cancelled():
         body.exception()  # asked for, so that asyncio does not report it as lost
-
-
-def reported(outcome: FleetRunEnd) -> TurnReport:
-    """Return an outcome as it goes through the queue."""
-    mark = outcome.mark
-    return TurnReport(
-        stage=str(mark.stage),
-        reason=mark.reason,
-        exit_code=mark.exit_code,
-        retry_at=mark.retry_at.isoformat() if mark.retry_at else "",
-        iteration=mark.iteration,
-        epoch=mark.epoch,
-        holder=mark.holder,
-        summary=msgspec.json.encode(outcome.summary).decode() if outcome.summary else "",
-    )
 
 
 def _for_the_queue(error: SpoolError) -> ApplicationError:

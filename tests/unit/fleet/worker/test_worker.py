@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from spool.fleet.worker.fleet_run import FleetRunEnd
+from spool.fleet.queue.payloads import TurnReport
 from spool.fleet.worker.worker import _ended
 
 
@@ -16,7 +16,7 @@ async def test_an_attempt_ends_its_child_before_its_clone_is_removed_however_oft
         await stops.wait()
         done.append("the child has ended")
 
-    async def attempt() -> FleetRunEnd:
+    async def attempt() -> TurnReport:
         try:
             await asyncio.Event().wait()
         finally:

@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,15 @@ import msgspec
 from spool.app.observing.observers import Watcher
 from spool.app.starting.construction import new_spec, open_project, open_worktree
 from spool.app.starting.loop_workspace import NOBODY, sandbox_of
-from spool.app.verifying.gate_construction import make_keeper, own_folders
+from spool.app.verifying.gate_construction import make_keeper, own_folders, texts_before
 from spool.app.verifying.supervised import supervised
 from spool.domain.account.landing_order import Candidate
 from spool.domain.judging.gates.gate import ABOUT_CHANGE, GateSpec
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec, missing_gates, with_gates
 from spool.domain.loop.summary import LoopKind
-from spool.engine.gates.gatekeeper import CompletionClaim, Verified
+from spool.engine.gates.gatekeeper import CompletionClaim, Gatekeeper, Verified
 from spool.engine.gates.task_book import TaskBook
-from spool.engine.ports import Emit
 from spool.errors import SpoolError
 from spool.host.agents.agent_host import AgentHost
 from spool.host.agents.supervisor import fork_supervisor
@@ -33,7 +31,6 @@ from spool.host.git.workspaces.opening import git_sandbox
 from spool.host.state.files import replace_file
 from spool.host.state.specs import kept_spec
 from spool.nofollow import make_folder
-from spool.sources.project import Project
 
 
 def spec_for(candidate: Candidate, root: Path, settings: Settings) -> LoopSpec:
@@ -85,20 +82,26 @@ def check_result(
         clone = msgspec.structs.replace(clone, sandbox=git_sandbox(workspace))
     else:
         _lend(repository.top, rehearsal.top, spec.gates)
-    supervision = fork_supervisor()  # before asyncio and before any thread
-    memory = landing_memory(repository)
-    with supervision.line:
-        return asyncio.run(
-            supervised(
-                supervision,
-                watcher,
-                lambda host: _CheckClone(
-                    spec=spec, repository=clone, host=host, emit=watcher.see, memory=memory, logs=logs
-                ).check(lambda: rehearsal.tree_of(base)),
-                directory=Path(spec.directory),
-                sandbox=sandbox,
-            )
+    make_folder(logs)
+
+    async def check(host: AgentHost) -> Verified:
+        keeper = make_keeper(
+            spec,
+            host,
+            logs,
+            project=open_project(spec),
+            repository=clone,
+            worktree=open_worktree(clone, spec.settings),
+            book=TaskBook(GateMemory(spec.folder).ledger, lambda _: None),  # only a loop writes the boxes down
+            emit=watcher.see,
+            memory=landing_memory(repository),
         )
+        return await _checked(spec, rehearsal, clone, keeper, base) if keeper else Verified()
+
+    supervision = fork_supervisor()  # before asyncio and before any thread
+    with supervision.line:
+        work = supervised(supervision, watcher, check, directory=Path(spec.directory), sandbox=sandbox)
+        return asyncio.run(work)
 
 
 def landing_memory(repository: Repository) -> GateMemory:
@@ -138,59 +141,21 @@ def _lend(top: Path, clone: Path, gates: tuple[GateSpec, ...]) -> None:
     replace_file(clone / ".git" / "info" / "exclude", "".join(f"/{name}\n" for name in names).encode())
 
 
-@dataclass(frozen=True, kw_only=True)
-class _CheckClone:
-    """A throwaway clone in which gates run."""
+async def _checked(spec: LoopSpec, rehearsal: Rehearsal, clone: Repository, keeper: Gatekeeper, base: str) -> Verified:
+    """Run the gates and compare; whether tests prove the change was asked when its loop ended."""
+    tree = await rehearsal.tree_of(base)
+    await keeper.tree()  # before anything is looked up: it makes the shadow repository
+    claim = CompletionClaim(
+        base=tree if await keeper.holds(tree) else "",
+        own=own_folders(spec.directory, clone, ""),
+        named=_texts(spec),
+        proving=False,
+    )
+    return await keeper.check(claim, lambda _: None)
 
-    spec: LoopSpec
-    repository: Repository
-    host: AgentHost
-    emit: Emit
-    memory: GateMemory
-    logs: Path
 
-    @property
-    def project(self) -> Project:
-        """The directory with the changes."""
-        return open_project(self.spec)
-
-    @property
-    def book(self) -> TaskBook:
-        """The boxes as a person left them; only a loop writes them down."""
-        return TaskBook(GateMemory(self.spec.folder).ledger, lambda _: None)
-
-    async def check(self, base_tree: Callable[[], Coroutine[Any, Any, str]]) -> Verified:
-        """Run the gates and compare; whether tests prove the change was asked when its loop ended."""
-        make_folder(self.logs)
-        keeper = make_keeper(
-            self.spec,
-            self.host,
-            self.logs,
-            project=self.project,
-            repository=self.repository,
-            worktree=open_worktree(self.repository, self.spec.settings),
-            book=self.book,
-            emit=self.emit,
-            memory=self.memory,
-        )
-        if keeper is None:
-            return Verified()
-        base = await base_tree()
-        await keeper.tree()  # before anything is looked up: it makes the shadow repository
-        claim = CompletionClaim(
-            base=base if await keeper.holds(base) else "",
-            own=own_folders(self.spec.directory, self.repository, ""),
-            named=self._texts(),
-            proving=False,
-        )
-        return await keeper.check(claim, lambda _: None)
-
-    def _texts(self) -> str:
-        """Return the change's texts before the first agent; as they are if no loop has run."""
-        if texts := self.book.ledger.texts:
-            return texts
-        try:
-            change = self.project.read(self.spec.change)
-        except SpoolError:
-            return ""
-        return f"{change.proposal}\n{change.tasks or ''}"
+def _texts(spec: LoopSpec) -> str:
+    """Return the change's texts before the first agent; as they are if no loop has run."""
+    with suppress(SpoolError):
+        return texts_before(GateMemory(spec.folder).ledger(), open_project(spec), spec.change)
+    return ""

@@ -63,6 +63,14 @@ def forget_boxes(spec: LoopSpec) -> None:
     noted_tasks(spec.root, spec.change).start_fresh()
 
 
+def texts_before(ledger: BoxLedger, project: Project, change: str) -> str:
+    """Return a change's texts before the first agent; as they are now if no loop has run."""
+    if ledger.texts or not change:
+        return ledger.texts
+    found = project.read(change)
+    return f"{found.proposal}\n{found.tasks or ''}"
+
+
 def own_folders(root: str, repository: Repository | NoRepository, own: str) -> tuple[str, ...]:
     """Return where the files of the change and of Spool are, as git names them; what differs there is not the work."""
     top = repository.top if isinstance(repository, Repository) else Path(root)

@@ -14,9 +14,8 @@ from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.loop_list import loop_at
 from spool.app.observing.observers import Watcher
 from spool.app.starting.construction import new_spec, open_worktree
-from spool.app.verifying.gate_construction import make_keeper, own_folders
+from spool.app.verifying.gate_construction import make_keeper, own_folders, texts_before
 from spool.app.verifying.supervised import supervised
-from spool.domain.judging.gates.boxes import BoxLedger
 from spool.domain.judging.gates.gate import ABOUT_CHANGE, GateSpec, Proof
 from spool.domain.judging.gates.hook import Session, Verification
 from spool.domain.loop.settings import Settings
@@ -236,9 +235,4 @@ class _LockedTree:
         return self.project.read(self.spec.change).own if self.spec.change else ""
 
     def _texts(self) -> str:
-        """Return the change's texts before the first agent; as they are if no loop has run."""
-        ledger: BoxLedger = self._remembered.ledger()
-        if ledger.texts or not self.spec.change:
-            return ledger.texts
-        change = self.project.read(self.spec.change)
-        return f"{change.proposal}\n{change.tasks or ''}"
+        return texts_before(self._remembered.ledger(), self.project, self.spec.change)

@@ -192,8 +192,8 @@ def missing_dependency(candidate: Candidate, fates: Mapping[str, Fate], unlanded
 def errand_for(landing: Landing, *, commit: str, tree: str) -> RepairStory:
     """Return the story that makes a change land: `commit` is where the target is now, `tree` its tree."""
     reason = [("Why it does not land", landing.why)]
-    reason += [("Files that conflict", _listed(landing.files))] if landing.files else []
-    reason += [("Failing tests", _listed(landing.failing))] if landing.failing else []
+    reason += [("Files that conflict", listed(landing.files, MOST_TESTS, 300))] if landing.files else []
+    reason += [("Failing tests", listed(landing.failing, MOST_TESTS, 300))] if landing.failing else []
     return RepairStory(
         title=f"Land on {landing.onto}",
         text=f"Make `{landing.branch}` ({landing.tip[:12]}) work on top of `{landing.onto}` ({commit[:12]}). "
@@ -205,9 +205,10 @@ def errand_for(landing: Landing, *, commit: str, tree: str) -> RepairStory:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_TESTS} more" if len(names) > MOST_TESTS else ""
-    return ", ".join(one_line(name, 300) for name in names[:MOST_TESTS]) + more
+def listed(names: Sequence[str], most: int = 5, width: int = 100) -> str:
+    """Return the first names of files or tests on one line, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(one_line(name, width) for name in names[:most]) + more
 
 
 def failing_tests(gates: tuple[GateResult, ...]) -> tuple[str, ...]:

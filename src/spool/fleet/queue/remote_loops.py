@@ -11,9 +11,9 @@ import msgspec
 from spool.domain.loop.events import Event
 from spool.domain.loop.state import IterationRecord
 from spool.errors import CommandFailed, StateError
-from spool.fleet.queue.change_meant import id_of
 from spool.fleet.queue.payloads import QueuedChange
 from spool.fleet.queue.queue import FleetRow, open_queue
+from spool.fleet.queue.steering import id_of
 from spool.fleet.snapshots.pieces import joined
 from spool.fleet.snapshots.snapshot_reading import said_by
 from spool.fleet.snapshots.snapshot_store import SnapshotStore

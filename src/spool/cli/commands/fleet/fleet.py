@@ -6,6 +6,8 @@ import click
 
 from spool.cli import edge
 from spool.cli.main import Commands
+from spool.domain.text.plain_text import one_line
+from spool.fleet.values import is_account
 
 _COMMANDS = {
     "up": ("spool.cli.commands.fleet.up:up", "Run a Temporal server on this machine, for the fleet's queue."),
@@ -44,3 +46,17 @@ def require_fleet() -> None:
     require_extra()
     # The interpreter's own end crashes now and then while threads of the SDK still run (sdk-python issue 300).
     edge.leave_by(os._exit)
+
+
+class AccountName(click.ParamType[str]):
+    """Takes what can name an account; a flag without a value names none."""
+
+    name = "account"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or fail."""
+        if is_account(value) or (param is not None and value == param.default):
+            return value
+        return self.fail(
+            f"'{one_line(value, 60)}' is not the name of an account: letters, digits and . _ @ + -", param, ctx
+        )

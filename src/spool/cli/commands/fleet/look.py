@@ -18,8 +18,8 @@ from spool.views.say import say, say_json
 def list_rows(everything: bool, as_json: bool) -> None:
     """List the changes of this repository in the fleet; outside a repository, all."""
     require_fleet()
-    from spool.fleet.queue.change_meant import repository_here
     from spool.fleet.queue.queue import FleetRow, open_queue
+    from spool.fleet.queue.steering import repository_here
 
     async def ask() -> list[FleetRow]:
         repository = "" if everything else await repository_here()

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from spool.cli.commands.fleet.account_name import AccountName
-from spool.cli.commands.fleet.fleet import require_fleet
+from spool.cli.commands.fleet.fleet import AccountName, require_fleet
 from spool.domain.text.plain_text import counted, with_reason
 from spool.views.say import say, say_json
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spool.cli.commands.fleet.account_name import AccountName
-from spool.cli.commands.fleet.fleet import require_fleet
+from spool.cli.commands.fleet.fleet import AccountName, require_fleet
 from spool.cli.options import loop_options as shared
 from spool.cli.options.flags import Flags, option_of, takes
 from spool.cli.options.groups import Duration, GroupedCommand

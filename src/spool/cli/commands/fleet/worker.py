@@ -6,8 +6,7 @@ import sys
 
 import click
 
-from spool.cli.commands.fleet.account_name import AccountName
-from spool.cli.commands.fleet.fleet import require_fleet
+from spool.cli.commands.fleet.fleet import AccountName, require_fleet
 from spool.cli.commands.fleet.table import step_line
 from spool.fleet.values import RunStep, SnapshotMark
 from spool.views.hints import worded

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from spool.domain.account.landing_order import RESULT
+from spool.domain.account.landing_order import RESULT, listed
 from spool.domain.change.workspaces import Kind, Workspace
 from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed
@@ -93,7 +93,7 @@ class Rehearsal:
         """Raise Conflict if the markers of a conflict are left in a file."""
         marked = await self._git("diff", "--name-only", "-z", "-G^(<{7}|>{7}) ", onto, "HEAD")
         if files := tuple(path for path in marked.text.split("\0") if path):
-            raise Conflict(f"the markers of a conflict are left in {_listed(files)}", files=files)
+            raise Conflict(f"the markers of a conflict are left in {listed(files)}", files=files)
 
     async def head(self) -> str:
         """Return the commit that is checked out."""
@@ -107,8 +107,8 @@ class Rehearsal:
 
     async def require_no_state(self, onto: str) -> None:
         """Raise if the result would put files where Spool keeps its state."""
-        listed = await self._git("diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, "HEAD")
-        if found := first_of_state(listed.text):
+        changed = await self._git("diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, "HEAD")
+        if found := first_of_state(changed.text):
             raise CommandFailed(f"its commits hold Spool's own state, {one_line(found, 200)}")
 
     async def bring_back(self, change: str, onto: str) -> None:
@@ -121,15 +121,15 @@ class Rehearsal:
         return succeeded("git rev-parse", await self._git("rev-parse", "--verify", f"{commit}^{{tree}}")).text
 
     async def _stuck(self, done: Completed, what: str = "") -> CommandFailed:
-        listed = await self._git("diff", "--name-only", "--diff-filter=U", "-z")
-        files = tuple(path for path in listed.text.split("\0") if path)
+        unmerged = await self._git("diff", "--name-only", "--diff-filter=U", "-z")
+        files = tuple(path for path in unmerged.text.split("\0") if path)
         if not files:
             said = done.errors.decode("utf-8", "replace") or done.text
             return CommandFailed(f"git cannot rebase it: {one_line(said, 300)}")
         if not what:
             stopped = (await self._git("log", "-1", "--format=%s", "REBASE_HEAD")).text
             what = f"'{one_line(stopped, 80)}'"
-        return Conflict(f"{what} conflicts in {_listed(files)}", files=files)
+        return Conflict(f"{what} conflicts in {listed(files)}", files=files)
 
     async def _git(self, *words: str) -> Completed:
         return await run_command(
@@ -151,8 +151,3 @@ def remove_throwaways(repository: Repository) -> None:
     """Remove the clones of landings that have ended or were killed; call it as the only one that lands."""
     for stale in clones_of(repository).glob(f"{_THROWAWAY}*"):
         shutil.rmtree(stale, ignore_errors=True)  # a process of a killed check may still write there
-
-
-def _listed(files: tuple[str, ...]) -> str:
-    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
-    return ", ".join(one_line(name, 100) for name in files[:5]) + more

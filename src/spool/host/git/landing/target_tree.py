@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.account.landing_order import Move, is_same_plan
+from spool.domain.account.landing_order import Move, is_same_plan, listed
 from spool.domain.text.plain_text import one_line
 from spool.host.external_command import Completed, run_command, succeeded
 from spool.host.git.bounded_work import in_pieces
@@ -28,7 +28,6 @@ from spool.nofollow import WHOLE, Unreadable, read_linked
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _LINK, _MODULE = "120000", "160000"
 _NOTHING = "000000"
-_NAMED = 5
 _BUSY = "wait until it has ended; if none is running, remove that file; then run spool land again"
 
 
@@ -61,10 +60,10 @@ class TargetTree:
         if begun:
             raise TreeInTheWay(f"{self._top} is in the middle of a merge or rebase", hint="finish it, or abort it")
         words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty")
-        listed = await self._git(*words)
-        files = tuple(row[3:] for row in listed.text.split("\0") if row)
+        shown = await self._git(*words)
+        files = tuple(row[3:] for row in shown.text.split("\0") if row)
         if files:
-            raise TreeInTheWay(f"{self._top} has uncommitted changes: {_names(files)}", files=files)
+            raise TreeInTheWay(f"{self._top} has uncommitted changes: {listed(files)}", files=files)
 
     async def displaced(self) -> dict[str, str]:
         """Return the untracked files that are the same as what lands, each stored as a blob to restore it from."""
@@ -178,7 +177,7 @@ class TargetTree:
         own = [path for path, oid in self._move.displaced.items() if self._content(path) == await self._stored(oid)]
         here = tuple(dict.fromkeys(found for path in added if path not in own and (found := self._in_the_way(path))))
         if here:
-            raise TreeInTheWay(f"untracked files of {self._top} stand in the way: {_names(here)}", files=here)
+            raise TreeInTheWay(f"untracked files of {self._top} stand in the way: {listed(here)}", files=here)
         changed = {entry.path for entry in entries}
         flagged = [(row[:1], row[2:]) for row in (await self._git("ls-files", "-v", "-z")).text.split("\0") if row]
         hidden = tuple(
@@ -188,7 +187,7 @@ class TargetTree:
         )
         if hidden:
             hint = "let git see it again: git update-index --no-assume-unchanged --no-skip-worktree FILE"
-            raise TreeInTheWay(f"git was told to ignore edits of {_names(hidden)}", hint=hint, files=hidden)
+            raise TreeInTheWay(f"git was told to ignore edits of {listed(hidden)}", hint=hint, files=hidden)
 
     async def _stored(self, oid: str) -> bytes:
         return (await self._git("cat-file", "blob", oid)).output
@@ -272,9 +271,3 @@ class TargetTree:
             stdin=stdin,
             inherits=self._inherits,
         )
-
-
-def _names(files: Iterable[str]) -> str:
-    listed = list(files)
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(one_line(name, 100) for name in listed[:_NAMED]) + more

@@ -63,6 +63,16 @@ def show_verification(found: Verification) -> None:
             say(" " * indent + line, colour=role.colour)
 
 
+def markdown(found: Verification) -> str:
+    """Return what the gates say as Markdown, for a pull request."""
+    lines = [f"**{one_line(_verdict(found), 400)}**", "", f"Compared with {found.since or 'nothing'}.", ""]
+    for gate in found.gates:
+        lines.append(f"- {'✓' if gate.passed else '✗'} `{one_line(gate.name, 200)}`: {one_line(gate.why, 400)}")
+        for what, names in _details(gate):
+            lines += [f"  - {what}: `{one_line(name, 300)}`" for name in names]
+    return "\n".join(lines)
+
+
 def _lines(found: Verification) -> Iterator[_Line]:
     if found.released:
         yield 0, _release(found.released), PROOFS[Proof.UNVERIFIABLE]
@@ -85,19 +95,25 @@ def _gate(gate: GateResult) -> Iterator[_Line]:
     yield 0, one_line(f"{state}: {gate.name}{tests}{took}", 400), role
     if state != "not run":
         yield 4, one_line(gate.why, 400), Role.PLAIN
-    for what, names in (
-        ("newly failing", tuple(name for name in gate.failing if name not in gate.still_failing)),
-        ("red before and now", gate.still_failing),
-        ("vanished", gate.vanished),
-        ("skipped", gate.skipped),
-        ("fixed", gate.fixed),
-        ("fails without the change", gate.proved_by if not gate.fixed else ()),
-        ("flaky", gate.flaky),
-    ):
+    for what, names in _details(gate):
         for name in names:
             yield 4, one_line(f"{what}: {name}", 400), Role.PLAIN
     if gate.log and not gate.passed:
         yield 4, f"log: {gate.log}", Role.PLAIN
+
+
+def _details(gate: GateResult) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the tests that a result names, by what became of them."""
+    return (
+        ("newly failing", tuple(name for name in gate.failing if name not in gate.still_failing)),
+        ("red before and now", gate.still_failing),
+        ("vanished", gate.vanished),
+        ("replaced", gate.replaced),
+        ("skipped", gate.skipped),
+        ("fixed", gate.fixed),
+        ("fails without the change", gate.proved_by if not gate.fixed else ()),
+        ("flaky", gate.flaky),
+    )
 
 
 def _verdict(found: Verification) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from spool.app.changes.resolver import require_change
 from spool.app.loops.discarded_attempts import finish_due
 from spool.app.loops.loop_list import loop_at
+from spool.app.machine.project_setup import take_inventory
 from spool.app.observing.observers import Watcher
 from spool.app.starting.construction import new_spec, open_worktree
 from spool.app.verifying.gate_construction import make_keeper, own_folders, texts_before
@@ -21,6 +22,7 @@ from spool.domain.judging.gates.hook import Session, Verification
 from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import STATE, LoopKind, LoopSummary, pick_latest
+from spool.domain.text.plain_text import one_line
 from spool.engine.gates.deciding_changes import ADDED
 from spool.engine.gates.gatekeeper import CompletionClaim, Gatekeeper
 from spool.engine.gates.task_book import TaskBook
@@ -31,7 +33,7 @@ from spool.host.agents.supervisor import Supervision, fork_supervisor
 from spool.host.gates.gate_memory import GateMemory
 from spool.host.gates.hook_memory import HookMemory
 from spool.host.git.pointers import top_of
-from spool.host.git.repository import NoRepository, Repository, find_repository, head_of
+from spool.host.git.repository import NoRepository, Repository, ask_git, find_repository, head_of, run_git
 from spool.host.state.lock import TreeWork, held_for
 from spool.sources.project import Project, find_project, project_at
 
@@ -60,14 +62,21 @@ def find_subject(directory: Path, query: str | None) -> Subject:
 
 
 def verify(
-    subject: Subject, settings: Settings, watcher: Watcher, *, session: Session | None = None
+    subject: Subject, settings: Settings, watcher: Watcher, *, session: Session | None = None, since: str = ""
 ) -> Verification | None:
     """Run the gates on the working tree; return None if a person stopped them.
 
-    It is compared with the tree in which the session or the change's loop began, else HEAD's. Nothing runs on the tree
-    in which a session began or last passed.
+    It is compared with the commit at which it left `since`, else the tree in which the session or the change's loop
+    began, else HEAD's. Nothing runs on the tree in which a session began or last passed.
     """
-    return _on_ground(subject, settings, watcher, lambda ground: ground.verify(session))
+    return _on_ground(subject, settings, watcher, lambda ground: ground.verify(session, since))
+
+
+def found_check(subject: Subject, settings: Settings) -> Settings:
+    """Return settings with a check: the configured ones, or else the tests that `spool init` would find."""
+    if settings.gates or not (command := take_inventory(subject.root).toolchain.test):
+        return settings
+    return msgspec.structs.replace(settings, gates=(GateSpec(name=command, run=command),))
 
 
 def record_tree(subject: Subject, settings: Settings, watcher: Watcher) -> str | None:
@@ -140,10 +149,12 @@ class _LockedTree:
         await keeper.holds(tree)
         return tree
 
-    async def verify(self, session: Session | None) -> Verification:
+    async def verify(self, session: Session | None, since: str) -> Verification:
         """Run the gates and compare; boxes count for a session only in the change that it works on."""
         keeper = self._keeper()
         tree = await keeper.tree()  # before anything is looked up: it makes the shadow repository
+        if since:
+            return await self._judged(*await self._forked_from(keeper, since), commands_first=False)
         base, since = await self._base(keeper, session.base if session else "")
         if session is None:
             return await self._judged(base, since, commands_first=False)
@@ -217,6 +228,22 @@ class _LockedTree:
     def _remembered(self) -> GateMemory:
         """Return the gate memory of the change's latest loop."""
         return GateMemory(loop.folder if (loop := self._loop) else self.spec.folder)
+
+    async def _forked_from(self, keeper: Gatekeeper, rev: str) -> tuple[str, str]:
+        """Return the tree of the commit at which HEAD left a branch, and what it is."""
+        if isinstance(self.repository, NoRepository):
+            raise UsageError(f"there is no commit to compare with: {self.repository.why}")
+        timeout_s = self.spec.settings.command_timeout
+        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{rev}^{{commit}}")
+        named = await run_git(self.repository, *words, timeout_s=timeout_s)
+        if named.exit_code:
+            raise UsageError(f"'{one_line(rev, 80)}' is not a commit")
+        forked = await run_git(self.repository, "merge-base", named.text, "HEAD", timeout_s=timeout_s)
+        commit = named.text if forked.exit_code else forked.text
+        tree = (await ask_git(self.repository, "rev-parse", f"{commit}^{{tree}}", timeout_s=timeout_s)).text
+        if not await keeper.holds(tree):
+            raise UsageError(f"the tree of '{one_line(rev, 80)}' is not here", hint="fetch it first")
+        return tree, f"{rev}, at {commit[:10]}"
 
     async def _base(self, keeper: Gatekeeper, wanted: str) -> tuple[str, str]:
         """Return the tree to compare with, and what it is."""

@@ -11,6 +11,7 @@ SOURCE = Path(spool.__file__).parent
 DEFAULTS = {
     ("domain/loop/settings.py", "opencode"),
     ("cli/options/loop_options.py", "opencode"),
+    ("cli/options/loop_options.py", "claude"),
     ("app/starting/worktree_start.py", "claude"),
     ("cli/wt/start.py", "claude"),
 }

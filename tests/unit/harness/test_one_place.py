@@ -13,7 +13,7 @@ DEFAULTS = {
     ("cli/options/loop_options.py", "opencode"),
     ("cli/options/loop_options.py", "claude"),
     ("app/starting/worktree_start.py", "claude"),
-    ("cli/wt/start.py", "claude"),
+    ("cli/options/loop_options.py", "claude"),
 }
 """The agents that a front door starts without being asked for one."""
 OTHERS_FILES = {("host/state/loop_files.py", ".claude")}

@@ -251,3 +251,18 @@ def test_the_agent_that_ignores_everything_is_gone_after_stop(loops: Scratch) ->
     assert loops.spool("stop", "--all").returncode == 0
     assert time.monotonic() - began < 10
     assert is_gone(int(pid_file.read_text()))
+
+
+@pytest.mark.parametrize("door", ["ralph", "run"])
+def test_a_git_clean_between_two_runs_loses_neither_status_nor_report(scratch: Scratch, door: str) -> None:
+    scratch.script([{"say": "Hm"}])
+    if door == "ralph":
+        scratch.ralph("Go", "--harness", "scripted", "--max-iterations", "1")
+    else:
+        scratch.run("--max-retries", "0")
+    named = ["--change", CHANGE] if door == "ralph" else [CHANGE]
+    status, report = scratch.spool(door, *named, "--status").stdout, scratch.spool("report", CHANGE).stdout
+    for words, before in (([door, *named, "--status"], status), (["report", CHANGE], report)):
+        scratch.git("clean", "-fdxq")
+        assert not (scratch.root / ".spool" / ".state" / door).exists()
+        assert scratch.spool(*words).stdout == before

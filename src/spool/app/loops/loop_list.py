@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from spool.domain.loop.state import IterationRecord
+from spool.domain.loop.state import IterationRecord, LoopState
 from spool.domain.loop.summary import DIED, LoopKind, LoopSummary, pick_latest, settled, state_path, summarized
 from spool.errors import SpoolError
+from spool.host.git.pointers import common_of, top_of
 from spool.host.runner.identity import is_alive
 from spool.host.state.loop_store import StateFolder
 from spool.host.state.run_registry import this_machine
@@ -134,6 +135,8 @@ def _refreshed(loop: LoopSummary) -> LoopSummary:
     """Return a run with the figures of its state; the registry has only those of its start or end."""
     folder = StateFolder(Path(loop.folder))
     state = folder.of_run(loop.run_id)
+    if state is None and _restored(folder) is not None:
+        state = folder.of_run(loop.run_id)
     if state is None:
         return loop
     # An agent can write the state, but not the registry: who and where a run is comes from there.
@@ -142,8 +145,23 @@ def _refreshed(loop: LoopSummary) -> LoopSummary:
 
 
 def _settled_state(folder: StateFolder) -> LoopSummary | None:
-    state = folder.load()
+    state = folder.load() or _restored(folder)
     return _settle(folder, _moved_to(folder.path, summarized(state))) if state is not None else None
+
+
+def _restored(folder: StateFolder) -> LoopState | None:
+    """Return the state of a folder that a `git clean` removed, from its second names in the git directory."""
+    state, name = folder.path.parents[1], folder.path.name
+    top = None if state.exists() else top_of(folder.path.parents[3].resolve())
+    if top is None or not any((common_of(top) / "spool" / "state").glob(f"{name}-*")):
+        return None
+    from spool.app.loops.state_mirror import restore_lost  # loads what runs git
+
+    with suppress(SpoolError, OSError):
+        for door in LoopKind:
+            restore_lost(state / door / name, top)
+        return folder.load()
+    return None
 
 
 def _moved_to(folder: Path, loop: LoopSummary) -> LoopSummary:

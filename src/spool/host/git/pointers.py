@@ -19,7 +19,7 @@ def main_of(top: Path) -> Path:
 
 def common_of(top: Path) -> Path:
     """Return the git directory that all working trees of a repository share."""
-    git_dir = _git_dir(top)
+    git_dir = git_directory(top)
     with suppress(OSError):
         return (git_dir / read_linked(git_dir / "commondir").decode("utf-8", "surrogateescape").strip()).resolve()
     return git_dir
@@ -28,12 +28,12 @@ def common_of(top: Path) -> Path:
 def branch_of(top: Path) -> str:
     """Return the branch of a working tree; empty if there is none, or no git."""
     with suppress(OSError):
-        head = read_linked(_git_dir(top) / "HEAD").decode("utf-8", "surrogateescape").strip()
+        head = read_linked(git_directory(top) / "HEAD").decode("utf-8", "surrogateescape").strip()
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
     return ""
 
 
-def _git_dir(top: Path) -> Path:
+def git_directory(top: Path) -> Path:
     """Return the git directory of a working tree; a linked one has a file that points to it."""
     pointer = top / ".git"
     with suppress(OSError):

@@ -11,6 +11,7 @@ from spool.domain.account.account import LoopAccount
 from spool.domain.account.progress import WHOLE, IterationFigures, LoopProgress, StoryHistory
 from spool.domain.change.story import StoryList
 from spool.domain.loop.summary import LoopKind
+from spool.domain.loop.verdict import Status
 from spool.domain.text.plain_text import clean, counted
 from spool.tui.blocks import NO_FOLD, TONES, Block, Form, Tone, line, markdown, plain, rule
 from spool.views import words
@@ -52,6 +53,8 @@ def result(reported: LoopAccount, width: int) -> tuple[list[Block], list[str]]:
 def card(reported: LoopAccount, kept: str) -> str:
     """Return how a loop that was stopped has ended, what it kept, and how to continue it."""
     found = [f"{title(reported)}: {verdict(reported.history)}", kept]
+    if reported.loop.status is Status.DONE:
+        return "\n".join([*found, *(f"{one.label} {one.command}" for one in steps(reported)[:1])])
     ways = ["Enter, then R"] if reported.loop.door is LoopKind.RUN else []
     ways += [one.command for one in steps(reported) if one.label == CONTINUE]
     return "\n".join([*found, f"Continue with: {', or '.join(ways)}"] if ways else found)

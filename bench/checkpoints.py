@@ -58,7 +58,7 @@ async def _unchanged(top: Path, checkpoints: Checkpoints, files: int, aim: float
 async def _dirty(top: Path, checkpoints: Checkpoints, files: int, rounds: int) -> Row:
     found: dict[str, list[Took]] = {"git stash -u": [], "checkpoint": []}
     for number in range(rounds):
-        _touch(top, files, f"{number}")
+        make_dirty(top, files, f"{number}")
         found["git stash -u"].append(clocked(lambda: git(top, "stash", "-q", "-u")))
         git(top, "stash", "pop", "-q")
         found["checkpoint"].append(await _saved(checkpoints))
@@ -72,7 +72,8 @@ async def _saved(checkpoints: Checkpoints) -> Took:
     return took()
 
 
-def _touch(top: Path, files: int, text: str) -> None:
+def make_dirty(top: Path, files: int, text: str) -> None:
+    """Change a hundred files, and write a new one."""
     for number in range(0, files, files // DIRTY):
         (top / f"d{number // 2000}/s{number // 20 % 100}/f{number}.txt").write_text(f"agent {text}\n")
     (top / "new").mkdir(exist_ok=True)

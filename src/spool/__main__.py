@@ -26,19 +26,13 @@ def wt_loop() -> None:
 
 
 def _start_lean() -> None:
-    """Spare a quick command 2 of the 9 times that it takes of a bare Python's start.
+    """Spare a quick command a collection of garbage: imports make none."""
+    from spool.shortcuts import LATE_GARBAGE
 
-    Imports make no garbage to collect. And msgspec prefers `typing_extensions`, if it is installed, to what the
-    standard library has had since Python 3.11.
-    """
-    import gc
+    if LATE_GARBAGE:
+        import gc
 
-    gc.set_threshold(50_000, 10, 10)
-    if "msgspec" not in sys.modules and "typing_extensions" not in sys.modules:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment] # to import it is an ImportError
-        import msgspec  # noqa: F401
-
-        del sys.modules["typing_extensions"]
+        gc.set_threshold(50_000, 10, 10)
 
 
 def _only_wants_version(name: str) -> bool:

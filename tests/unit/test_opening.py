@@ -29,7 +29,6 @@ ALLOWED = {
     "host/git/checkpoints/record/mounts.py": "/proc",
     "host/git/checkpoints/record/open_files.py": "/proc",
     "host/git/checkpoints/record/quick_check.py": "a folder, by O_DIRECTORY",
-    "host/git/checkpoints/record/tree_refs.py": "a new file, by O_EXCL, in a folder's descriptor",
     "host/git/checkpoints/record/ignored.py": "a new file, by O_EXCL",
     "host/git/checkpoints/restore/tree.py": "makes a pipe that was there before, and opens none",
     "host/git/checkpoints/restore/displaced_files.py": "makes a pipe that was there before, and opens none",

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from spool import shortcuts
 from spool.domain.text.plain_text import clean
 from spool.errors import SpoolError, is_starved
 
@@ -56,7 +57,7 @@ def leave_by(leave: Callable[[int], object]) -> None:
 
 def load_asyncio() -> None:
     """Import asyncio without TLS, which it uses if it is there and which no loop needs: 4.4 MB of a runner's memory."""
-    if "asyncio" not in sys.modules and "ssl" not in sys.modules:
+    if shortcuts.NO_TLS and "asyncio" not in sys.modules and "ssl" not in sys.modules:
         sys.modules["ssl"] = None  # type: ignore[assignment] # to import it is an ImportError
         import asyncio  # noqa: F401
 
@@ -65,7 +66,7 @@ def load_asyncio() -> None:
 
 def leave(code: int) -> NoReturn:
     """Exit. A command that ran neither a loop nor git skips the interpreter's own end, which takes 10 ms."""
-    if "asyncio" in sys.modules or threading.active_count() > 1:
+    if not shortcuts.QUICK_EXIT or "asyncio" in sys.modules or threading.active_count() > 1:
         sys.exit(code)
     os._exit(code)
 

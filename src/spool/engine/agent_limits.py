@@ -52,7 +52,7 @@ class AgentLimits:
         """Return why the agent must stop now, or None."""
         if self._patience.output_bytes and printed > self._patience.output_bytes:
             return StopCause.OUTPUT
-        if promised and self._quiet_s >= self._patience.promise_grace_s:
+        if promised and self._patience.promise_grace_s and self._quiet_s >= self._patience.promise_grace_s:
             return StopCause.PROMISED
         if self._patience.iteration_s and self.elapsed_s >= self._patience.iteration_s:
             return StopCause.WALL

@@ -65,7 +65,7 @@ class ChangeStories:
     async def _off_the_loop(self, read: Callable[[], _Result]) -> _Result:
         """Read in a thread: a file system may hang, like a command."""
         try:
-            return await asyncio.wait_for(asyncio.to_thread(read), self._timeout_s)
+            return await asyncio.wait_for(asyncio.to_thread(read), self._timeout_s or None)
         except TimeoutError:
             raise CommandTimeout(
                 f"reading change '{self._change_id}' did not finish within {self._timeout_s:g} s",

@@ -195,3 +195,26 @@ def test_killed_in_an_undo(tmp_path: Path) -> None:
         world.git(
             "branch", "--quiet", "-D", *world.git("branch", "--format=%(refname:short)", "--list", "agent*").split()
         )
+
+
+def test_what_cannot_be_saved_is_named_before_the_agent_starts_and_not_again_until_it_changes(world: World) -> None:
+    world.write(".gitignore", "node_modules/\ndist/\n")
+    world.write("node_modules/left/index.js", "1\n")
+    for number in range(12):
+        world.write(f"video{number}", b"x" * 2_000)
+
+    def begin_again() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        checkpoints = world.checkpoints(large_file_bytes=1_000)
+        begun = Beginnings(checkpoints, now=lambda: datetime.now(UTC))
+        named = run(begun.begin_run(anew=False))
+        saved = run(checkpoints.save("story 1"))
+        run(begun.begin_attempt("story 1"))
+        return named, saved.warnings
+
+    large = "12 are larger than 1000 bytes, video0, video1, video10 among them: they are neither saved nor touched"
+    folder = "not saved, and lost if an agent deletes them: 1 ignored folder (node_modules/)"
+    assert begin_again() == ((large, folder), ())
+    assert begin_again() == ((), ())
+    world.write("dist/bundle.js", "1\n")
+    new = "not saved, and lost if an agent deletes them: 2 ignored folders (dist/, node_modules/)"
+    assert begin_again() == ((new,), ())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from spool.host.git.checkpoints.record.recorder import LARGE_FILE_BYTES
 from tests.integration.checkpoints.world import World, as_nobody, as_root, entries, remove, run
 
 
@@ -276,6 +277,20 @@ def test_a_large_file_is_left_alone_with_a_warning(world: World) -> None:
     run(checkpoints.restore(discarded.name))
     assert (world.top / "agent-large").read_bytes() == b"w" * 3000
     assert (world.top / "grows").read_bytes() == b"z" * 3000
+
+
+def test_zero_saves_files_of_any_size(world: World) -> None:
+    world.write("large", b"x" * 2000)
+    with open(world.top / "larger", "wb") as file:
+        file.truncate(LARGE_FILE_BYTES + 1)
+    checkpoints = world.checkpoints(large_file_bytes=0)
+    saved = run(checkpoints.save("story 1"))
+    assert saved.warnings == ()
+    for name in ("large", "larger"):
+        (world.top / name).unlink()
+    run(checkpoints.revert(saved))
+    assert (world.top / "large").read_bytes() == b"x" * 2000
+    assert (world.top / "larger").stat().st_size == LARGE_FILE_BYTES + 1
 
 
 def test_a_huge_sparse_file_costs_no_time(world: World) -> None:

@@ -298,8 +298,6 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         refuse("min_iterations", f"is more than {most} ({limit})")
     if settings.model and settings.model.startswith("-"):
         refuse("model", "cannot start with '-': the agent would read it as an option")
-    if not settings.command_timeout:
-        refuse("command_timeout", "cannot be 0: a hung git would hang the loop")
     for pattern in settings.worktree_copy:
         if not pattern.strip():
             refuse("worktree_copy", "cannot hold an empty pattern")

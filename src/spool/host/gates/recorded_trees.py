@@ -13,9 +13,9 @@ from pathlib import Path
 from spool.domain.judging.gates.deciding_files import is_cache
 from spool.engine.gates.proof import PatchedTree
 from spool.errors import CommandFailed
+from spool.host.git.checkpoints.record.pins import Pins
 from spool.host.git.checkpoints.record.recorder import Recorder
 from spool.host.git.checkpoints.record.shadow import GATES
-from spool.host.git.checkpoints.restore.refs import Pins
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.difference import copy_out, write_overlaid
 from spool.host.git.object_names import is_object_name

@@ -50,7 +50,6 @@ def test_bad_durations(raw: object) -> None:
         ({"completion_promise": " "}, "completion_promise cannot be empty"),
         ({"completion_promise": "<b>"}, "completion_promise cannot contain"),
         ({"completion_promise": "FAILED: x"}, "completion_promise cannot be FAILED"),
-        ({"command_timeout": 0}, "command_timeout cannot be 0"),
         ({"max_iterations": "many"}, "max_iterations is invalid"),
         ({"max_iteration": 3}, "unknown setting 'max_iteration' in"),
         ({"harnesses": {"mine": 3}}, "harnesses"),

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from spool.domain.loop.checkpoint import Beginning, Begun, Discarded, Losses, Undo
+from spool.domain.text.plain_text import counted
 from spool.errors import CheckpointError
 from spool.host.git.checkpoints.checkpoints import Checkpoints
 from spool.host.git.checkpoints.part_comparison import is_same
@@ -21,6 +22,7 @@ from spool.host.git.checkpoints.snapshot import RepositoryPart, Snapshot, as_beg
 from spool.host.state.loop_files import OWN_FILES
 from spool.host.threads import in_thread
 
+_NAMED = 5
 _GOING = "undo"
 """The end of a target's name while the tree is on its way there."""
 
@@ -37,14 +39,21 @@ class Beginnings:
         self._anew = False
 
     async def begin_run(self, *, anew: bool) -> tuple[str, ...]:
-        """Keep the tree as the run's beginning, and return what could not be saved.
+        """Keep the tree as the run's beginning, and return what could not be saved, unless the last run named it.
 
         With `anew`, the next story has a beginning of its own, whether the one before was accepted or not.
         """
-        taken = await self._checkpoints.snapshot(self._name(Beginning.RUN), "the run")
+        taken, last = await self._checkpoints.snapshot(self._name(Beginning.RUN), "the run"), self._load(Beginning.RUN)
         parts = [msgspec.structs.replace(part, ignored_files=_not_own(part)) for part in taken.parts]
         self._run, self._anew = msgspec.structs.replace(taken, parts=parts), anew
-        return taken.warnings
+        known = last.warnings if last else ()
+        named = [warning for warning in taken.warnings if warning not in known]
+        folders = _ignored_folders(parts)
+        if set(folders).difference(_ignored_folders(last.parts if last else [])):
+            first = ", ".join(folders[:_NAMED]) + (" …" if len(folders) > _NAMED else "")
+            count = counted(len(folders), "ignored folder")
+            named.append(f"not saved, and lost if an agent deletes them: {count} ({first})")
+        return tuple(named)
 
     async def begin_attempt(self, story: str = "") -> None:
         """Keep the run's beginning, before its first agent; and the checkpoint as that of a story, before its first.
@@ -159,3 +168,9 @@ def _not_own(part: RepositoryPart) -> Saved:
     """Return the ignored files without those in which a worktree loop says where it stands: they are Spool's."""
     own = {os.fsencode(name) for name in OWN_FILES} if not part.path else set()
     return {name: kept for name, kept in part.ignored_files.items() if name not in own}
+
+
+def _ignored_folders(parts: list[RepositoryPart]) -> list[str]:
+    """Return the ignored folders, which are not saved, but for Spool's own."""
+    found = ((part.path, name) for part in parts for name in part.ignored if name.endswith(b"/"))
+    return [shown(path + b"/" + name if path else name) for path, name in found if not name.startswith(b".spool/")]

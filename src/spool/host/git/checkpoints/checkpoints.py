@@ -14,14 +14,22 @@ import msgspec
 from spool.domain.loop.checkpoint import Checkpoint, Discarded
 from spool.domain.text.plain_text import counted
 from spool.errors import CheckpointError, CommandFailed
-from spool.host.git.checkpoints.nested.repository_checkpoint import Stale, TreeSettings
+from spool.host.git.checkpoints.nested.repository_checkpoint import Stale
 from spool.host.git.checkpoints.nested.repository_set import RepositorySet
 from spool.host.git.checkpoints.part_comparison import is_same, loses_nothing
 from spool.host.git.checkpoints.record.recorder import LARGE_FILE_BYTES
 from spool.host.git.checkpoints.restore.displaced_files import DisplacedFiles
-from spool.host.git.checkpoints.restore.due_restore import DueRestore
 from spool.host.git.checkpoints.restore.unfinished import Blobs
-from spool.host.git.checkpoints.snapshot import RepositoryPart, Snapshot, Snapshots, as_checkpoint, as_discarded, slug
+from spool.host.git.checkpoints.snapshot import (
+    DueRestore,
+    RepositoryPart,
+    Snapshot,
+    Snapshots,
+    TreeSettings,
+    as_checkpoint,
+    as_discarded,
+    slug,
+)
 from spool.host.git.checkpoints.worktree_identity import WorktreeIdentity
 from spool.host.git.repository import Repository
 from spool.host.threads import Pulse, in_thread
@@ -64,6 +72,8 @@ class Checkpoints:
             large_file_bytes=large_file_bytes,
         )
         self._repositories = RepositorySet(repository, settings)
+        self._named: set[str] = set()
+        """The warnings of a beginning: a checkpoint does not repeat them."""
 
     async def save(self, label: str) -> Checkpoint:
         """Save the working tree, in place of this change's last checkpoint; it is safe when this returns."""
@@ -72,7 +82,8 @@ class Checkpoints:
         snapshot, stale = await self._or_anew(lambda: self._take(label))
         await in_thread(lambda _: self._saved.save(snapshot))
         await self._drop_stale(snapshot, stale)
-        return as_checkpoint(snapshot, half_reverted=False)
+        new = tuple(warning for warning in snapshot.warnings if warning not in self._named)
+        return as_checkpoint(msgspec.structs.replace(snapshot, warnings=new), half_reverted=False)
 
     async def current(self) -> Checkpoint | None:
         """Return this change's checkpoint, for example one that a dead run left."""
@@ -116,7 +127,7 @@ class Checkpoints:
         trees = {part.path: part for part in now}
         kept = msgspec.structs.replace(
             saved,
-            name=self._new_name(at),
+            name=self._kept.new_name(self._owner, at),
             at=saved.ended or at,
             label=label,
             instead={part.path: trees[part.path].tree for part in saved.parts if part.path in trees},
@@ -135,6 +146,7 @@ class Checkpoints:
             parts, warnings = await self._repositories.take(None, proves=False)
             taken = Snapshot(name=name, change=self._change, label=label, at=self._now(), parts=parts)
             await self._keep(taken, None)
+            self._named.update(warnings)
             return msgspec.structs.replace(taken, warnings=tuple(warnings))
 
         return await self._or_anew(held)
@@ -289,7 +301,7 @@ class Checkpoints:
         if self._due.load().target not in ("", target.name):
             await self.finish()
         at, due = self._now(), self._due.load()
-        name = due.attempt or self._new_name(at)
+        name = due.attempt or self._kept.new_name(self._owner, at)
         parts, kept = await self._or_anew(lambda: self._take_attempt(target, name=name, label=label, at=at))
         name = kept.name if kept else name
         await in_thread(lambda _: self._due.save(target.name, name))
@@ -319,7 +331,7 @@ class Checkpoints:
         if (begun := self._kept.load(name)) is not None:  # half of the way is done; what is new on it is a person's
             if not await self._repositories.holds_more(parts, begun.parts, target.parts):
                 return parts, begun
-            name = self._new_name(at)
+            name = self._kept.new_name(self._owner, at)
         return parts, await self._keep_attempt(parts, target, name=name, label=label, at=at)
 
     async def _keep_attempt(
@@ -372,23 +384,7 @@ class Checkpoints:
 
     def _find(self, name: str) -> Snapshot:
         self._identity.check()
-        names = self._kept.names()
-        found = [name] if name in names else [one for one in names if name and one.startswith(name)]
-        if len(found) > 1:
-            raise CheckpointError(f"'{name}' is ambiguous: {', '.join(sorted(found))}", hint="give more of the name")
-        snapshot = self._kept.load(found[0]) if found else None
-        if snapshot is None:
-            raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")
-        return snapshot
-
-    def _new_name(self, at: datetime) -> str:
-        taken = set(self._kept.names())
-        name = base = f"{self._owner}.{at:%Y%m%d-%H%M%S}"
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{base}-{number}"
-        return name
+        return self._kept.find(name)
 
     def _blobs_in_use(self) -> set[str]:
         folders = (self._saved, self._kept, self.begun)

@@ -1,22 +1,53 @@
 """Keeps a working tree's state beside the shadow's objects: a file for each checkpoint, beginning or attempt."""
 
+import os
 import re
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from spool.domain.loop.checkpoint import Beginning, Begun, Checkpoint, Discarded
 from spool.domain.loop.summary import SCHEMA
-from spool.errors import StateError, UnreadableState
+from spool.errors import CheckpointError, StateError, UnreadableState
 from spool.host.git.checkpoints.record.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.record.modes import Modes
 from spool.host.git.checkpoints.record.user_repository import Refs
-from spool.host.git.checkpoints.restore.unfinished import UnfinishedWork
+from spool.host.git.checkpoints.restore.unfinished import Blobs, UnfinishedWork
 from spool.host.state.files import replace_file, sync_folder
 from spool.nofollow import WHOLE, make_folder, read_linked
+
+
+class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings shared by one tree's repositories."""
+
+    home: Path
+    """Shadows' folder."""
+    key: str
+    """The name of the working tree."""
+    top: Path
+    common_dir: Path
+    blobs: Blobs
+    timeout_s: float
+    large_file_bytes: int
+
+    def place_of(self, path: Path) -> str:
+        """Return a path in a form that is still true when the repository was moved; each character is a byte."""
+        sign, folder = next(one for one in self._places() if path.is_relative_to(one[1]))
+        return sign + bytes(path.relative_to(folder)).decode("latin-1")
+
+    def path_of(self, kept: str) -> Path:
+        """Return the path that was kept in such a form."""
+        for sign, folder in self._places():
+            if kept.startswith(sign):
+                return folder / os.fsdecode(kept.removeprefix(sign).encode("latin-1"))
+        return Path(kept)
+
+    def _places(self) -> tuple[tuple[str, Path], ...]:
+        return (("git:", self.common_dir), ("tree:", self.top), ("root:", Path("/")))
 
 
 class RepositoryPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,11 +139,60 @@ class Snapshots:
             return sorted(path.name for path in self._folder.iterdir() if not path.name.startswith("."))
         return []
 
+    def find(self, name: str) -> Snapshot:
+        """Return the discarded attempt of a name, or of the beginning of one."""
+        names = self.names()
+        found = [name] if name in names else [one for one in names if name and one.startswith(name)]
+        if len(found) > 1:
+            raise CheckpointError(f"'{name}' is ambiguous: {', '.join(sorted(found))}", hint="give more of the name")
+        snapshot = self.load(found[0]) if found else None
+        if snapshot is None:
+            raise CheckpointError(f"there is no discarded attempt '{name}'", hint="spool checkpoint list names them")
+        return snapshot
+
+    def new_name(self, owner: str, at: datetime) -> str:
+        """Return a name that no snapshot here has."""
+        taken = set(self.names())
+        name = base = f"{owner}.{at:%Y%m%d-%H%M%S}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        return name
+
     def remove(self, name: str) -> None:
         """Remove a snapshot; the small ignored files in it are gone for good."""
         with suppress(FileNotFoundError):
             (self._folder / name).unlink()
             sync_folder(self._folder)
+
+
+class Destination(NamedTuple):
+    """The snapshot to which a restore leads, and the attempt that holds the tree before; empty if none is due."""
+
+    target: str = ""
+    attempt: str = ""
+
+
+class DueRestore:
+    """The file that outlives whoever restores."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Destination:
+        """Return where a restore that was cut short leads."""
+        with suppress(FileNotFoundError):
+            return Destination(*read_linked(self._path).decode("utf-8").split("\n", 1))
+        return Destination()
+
+    def save(self, target: str, attempt: str) -> None:
+        """Note that a restore begins."""
+        replace_file(self._path, f"{target}\n{attempt}".encode())
+
+    def clear(self) -> None:
+        """Note that the tree is whole."""
+        self._path.unlink(missing_ok=True)
 
 
 class _SnapshotSchema(msgspec.Struct):

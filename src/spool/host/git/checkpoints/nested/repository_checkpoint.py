@@ -1,29 +1,32 @@
 """One repository, the working tree's own or a nested one: records it in a snapshot, and restores it."""
 
-import os
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from spool.errors import CommandFailed
-from spool.host.git.checkpoints.nested.essentials import content_of, put_essential, read_essentials
-from spool.host.git.checkpoints.nested.git_directory import NestedGitDirectory, link_of
-from spool.host.git.checkpoints.nested.git_directory_copy import GitDirectoryCopy
+from spool.host.git.checkpoints.nested.git_directory import (
+    GitDirectoryCopy,
+    NestedGitDirectory,
+    content_of,
+    link_of,
+    put_essential,
+    read_essentials,
+)
 from spool.host.git.checkpoints.paths import ExcludedPaths, shown, spared
 from spool.host.git.checkpoints.record.folders import open_folders
 from spool.host.git.checkpoints.record.ignored import read_ignored
 from spool.host.git.checkpoints.record.open_files import written_below
+from spool.host.git.checkpoints.record.pins import MOST_PINS, Pins
 from spool.host.git.checkpoints.record.recorder import BEING_WRITTEN, Recorder, Recording
 from spool.host.git.checkpoints.record.shadow import GATES, Shadow
-from spool.host.git.checkpoints.record.tree_refs import TreeRefs
 from spool.host.git.checkpoints.record.user_repository import Head, Refs, UserRepository
 from spool.host.git.checkpoints.restore.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.restore.head_aim import HeadAim, Own, aim_at
-from spool.host.git.checkpoints.restore.refs import MOST_PINS, Pins, log_size, restore_refs
+from spool.host.git.checkpoints.restore.refs import log_size, restore_refs
 from spool.host.git.checkpoints.restore.tree import TreeRestorer
 from spool.host.git.checkpoints.restore.unfinished import (
-    Blobs,
     UnfinishedWork,
     oids_of,
     read_staging,
@@ -32,44 +35,16 @@ from spool.host.git.checkpoints.restore.unfinished import (
     restore_state_files,
     wait_for_lock,
 )
-from spool.host.git.checkpoints.snapshot import RepositoryPart
+from spool.host.git.checkpoints.snapshot import RepositoryPart, TreeSettings
 from spool.host.git.checkpoints.worktree_identity import nested_key
 from spool.host.git.repository import Repository
 from spool.host.threads import in_thread, together
 
 _MOST_NAMED = 50
+_FEW_NAMED = 10
 _MOST_ASKED = 200
 """File names in one git command."""
 _NO_REFS = Refs(Head(None, None), {})
-
-
-class TreeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings shared by one tree's repositories."""
-
-    home: Path
-    """Shadows' folder."""
-    key: str
-    """The name of the working tree."""
-    top: Path
-    common_dir: Path
-    blobs: Blobs
-    timeout_s: float
-    large_file_bytes: int
-
-    def place_of(self, path: Path) -> str:
-        """Return a path in a form that is still true when the repository was moved; each character is a byte."""
-        sign, folder = next(one for one in self._places() if path.is_relative_to(one[1]))
-        return sign + bytes(path.relative_to(folder)).decode("latin-1")
-
-    def path_of(self, kept: str) -> Path:
-        """Return the path that was kept in such a form."""
-        for sign, folder in self._places():
-            if kept.startswith(sign):
-                return folder / os.fsdecode(kept.removeprefix(sign).encode("latin-1"))
-        return Path(kept)
-
-    def _places(self) -> tuple[tuple[str, Path], ...]:
-        return (("git:", self.common_dir), ("tree:", self.top), ("root:", Path("/")))
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,9 +242,9 @@ class RepositoryCheckpoint:
             await self.shadow.tidy()
             self._safe.clear()
 
-    def _all_pins(self) -> list[Pins | TreeRefs]:
+    def _all_pins(self) -> list[Pins]:
         """Return the pins here and in the user's repository, where these still exist."""
-        in_user: list[Pins | TreeRefs] = [self._pins] if self._user.exists else []
+        in_user: list[Pins] = [self._pins] if self._user.exists else []
         return [*in_user, self.shadow.trees] if self.shadow.git_dir.is_dir() else in_user
 
     async def put_back(
@@ -369,12 +344,24 @@ class RepositoryCheckpoint:
         return [*lines[:_MOST_NAMED], *more] if len(lines) > _MOST_NAMED else lines
 
     def _left_warnings(self, left: dict[bytes, str]) -> list[str]:
-        named = self._unnamed([name for name, why in left.items() if why == BEING_WRITTEN])
-        return [
-            self._name(f"{shown(name.rstrip(b'/'))} is {why}: it is neither saved nor touched")
-            for name, why in left.items()
-            if why != BEING_WRITTEN or name in named
+        """Return a warning for each thing that is left alone, or one for many with the same reason."""
+        written = self._unnamed([name for name, why in left.items() if why == BEING_WRITTEN])
+        reasons: dict[str, list[str]] = {}
+        for name, why in left.items():
+            if why != BEING_WRITTEN or name in written:
+                reasons.setdefault(why, []).append(shown(name.rstrip(b"/")))
+        few = [
+            f"{name} is {why}: it is neither saved nor touched"
+            for why, names in reasons.items()
+            if len(names) <= _FEW_NAMED
+            for name in names
         ]
+        many = [
+            f"{len(names)} are {why}, {', '.join(names[:3])} among them: they are neither saved nor touched"
+            for why, names in reasons.items()
+            if len(names) > _FEW_NAMED
+        ]
+        return [self._name(text) for text in [*few, *many]]
 
     def _unnamed(self, names: list[bytes]) -> list[bytes]:
         """Return the files being written that were not named before: they are named once, not at each save."""

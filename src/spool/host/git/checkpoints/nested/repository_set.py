@@ -5,13 +5,13 @@ import os
 import msgspec
 
 from spool.errors import CommandFailed
-from spool.host.git.checkpoints.nested.repository_checkpoint import RepositoryCheckpoint, TreeSettings
+from spool.host.git.checkpoints.nested.repository_checkpoint import RepositoryCheckpoint
 from spool.host.git.checkpoints.part_comparison import holds_more
 from spool.host.git.checkpoints.paths import place, shown, spared
 from spool.host.git.checkpoints.record.mounts import mounts_below
 from spool.host.git.checkpoints.restore.displaced_files import DisplacedFiles
 from spool.host.git.checkpoints.restore.tree import NO_ROOM
-from spool.host.git.checkpoints.snapshot import RepositoryPart, Snapshot
+from spool.host.git.checkpoints.snapshot import RepositoryPart, Snapshot, TreeSettings
 from spool.host.git.leading_out import leads_out
 from spool.host.git.repository import NoRepository, Repository, find_repository
 

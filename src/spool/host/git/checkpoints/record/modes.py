@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from spool import shortcuts
 from spool.host.git.checkpoints.record.ignore_rules import IgnoreRules
 from spool.host.git.checkpoints.record.stamps import Stamp
 from spool.host.state.files import naming, opened, write_all
@@ -75,6 +76,8 @@ def signature(path: Path) -> tuple[int, ...]:
 
 def load_known(path: Path, index: tuple[int, ...] | None) -> Known | None:
     """Return what is remembered of this very index, or of the last one, whichever it was."""
+    if not shortcuts.NOTES:
+        return None
     try:
         known = msgspec.msgpack.decode(read_linked(path, most_bytes=WHOLE), type=Known)
     except (OSError, msgspec.MsgspecError):

@@ -10,6 +10,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from spool import shortcuts
 from spool.host.git.checkpoints.paths import status
 from spool.host.git.checkpoints.record.modes import PULSE, Known, signature
 from spool.host.git.checkpoints.record.stamps import Stamp, stamp_of, suspects
@@ -41,6 +42,8 @@ class IndexStatus:
 
     def entries(self) -> _Entries | None:
         """Return each file with its status; None if they are too many, or of a kind that only git can compare."""
+        if not shortcuts.INDEX_STATUS:
+            return None
         seen = signature(self._index)
         if seen != self._of:
             self._of, self._entries = seen, _read(self._index, self._name_bytes)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from spool import shortcuts
 from spool.domain.loop.state import Changes
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.pace import tell
@@ -183,6 +184,8 @@ class Recorder:
         """Check without git, if what stood beside the recorded files is known and the rules are the same."""
         known = load_known(self._notes, signature(self.shadow.index))
         settled = known.settled if known else None
+        if not shortcuts.QUICK_CHECK:
+            return known, QuickCheck()
         if known is None or settled is None or settled.rules != rules or spare.names or mounts_below(self.shadow.top):
             return known, QuickCheck()
         return known, glance(self.shadow.top, known, self._status, pulse)
@@ -267,7 +270,7 @@ class Recorder:
             return ""
         if name in self._written:
             return BEING_WRITTEN
-        if entry.st_size > self._large:
+        if self._large and entry.st_size > self._large:
             return f"larger than {self._large >> 20} MB" if self._large >> 20 else f"larger than {self._large} bytes"
         own = entry.st_uid == self._user and entry.st_mode & stat.S_IRUSR
         return "" if own or os.access(self.shadow.top + b"/" + name, os.R_OK) else "not readable"

@@ -5,6 +5,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from spool import shortcuts
 from spool.host.git.checkpoints.record.stamps import Stamp, clock_ns, is_past, stamp_of
 from spool.host.git.repository import Repository
 from spool.nofollow import read_head
@@ -21,6 +22,8 @@ def read_ref_stamps(repository: Repository, clock: Path) -> tuple[RefStamps | No
     None where only git can say: with too many refs, with links, or where they are not kept in files. `clock` is a
     folder for the file that says what time it is where they are kept.
     """
+    if not shortcuts.REF_STAMPS:
+        return None, False
     try:
         now_ns = clock_ns(clock)
         found = _stamps(repository.git_dir, repository.common_dir)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from spool import shortcuts
 from spool.domain.text.plain_text import one_line
 from spool.errors import CommandFailed, CommandTimeout
 from spool.host.external_command import Completed
@@ -15,8 +16,8 @@ from spool.host.git.bounded_work import in_pieces
 from spool.host.git.checkpoints.pace import tell
 from spool.host.git.checkpoints.record.ignore_rules import IgnoreRules, IgnoreRulesReader
 from spool.host.git.checkpoints.record.mounts import mounts_below, remove_folder
+from spool.host.git.checkpoints.record.pins import Pins
 from spool.host.git.checkpoints.record.stamps import clock_ns
-from spool.host.git.checkpoints.record.tree_refs import TreeRefs
 from spool.host.git.object_names import is_object_name
 from spool.host.git.repository import Repository, ask_git, bound_environment, run_git
 from spool.host.state.files import opened, replace_file, write_all
@@ -94,7 +95,7 @@ class Shadow:
         self.now_ns = 0
         """Its last preparation, by the clock that stamps its files."""
         self.rules = IgnoreRules()
-        self.trees = TreeRefs(git_dir, TREES)
+        self.trees = Pins(self.git, self.git, TREES, unpacked=git_dir)
         self._reader = IgnoreRulesReader(repository, timeout_s=timeout_s)
 
     @property
@@ -211,6 +212,8 @@ class Shadow:
     @property
     def proved(self) -> str:
         """The last tree that was seen to be complete; empty if that is not known."""
+        if not shortcuts.PROOFS:
+            return ""
         with suppress(OSError, ValueError):
             name = read_linked(self.git_dir / _PROVED).decode("ascii")
             return name if is_object_name(name) and len(name) in _NAME_LENGTHS else ""
@@ -228,7 +231,7 @@ class Shadow:
     @property
     def packs_prove(self) -> bool:
         """Whether `secure` reads all that a tree has beyond HEAD. A partial clone may lack what HEAD names."""
-        return self._lender is not None and not any((self._lender / "pack").glob("*.promisor"))
+        return shortcuts.PROOFS and self._lender is not None and not any((self._lender / "pack").glob("*.promisor"))
 
     async def secure(self, tree: str, *, head: str | None, safe: Iterable[str]) -> None:
         """Copy what a tree borrows from the user's repository: their `git gc` may come. Fail if any of it is missing.

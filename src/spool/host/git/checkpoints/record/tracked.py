@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
+from spool import shortcuts
 from spool.errors import CommandFailed
 from spool.host.git.checkpoints.record.modes import Known, signature
 from spool.host.git.checkpoints.record.shadow import Shadow
@@ -48,6 +49,8 @@ class TrackedFiles:
         seen = self.signature()
         if known.user_index == seen:
             return Tracked(None, known.tracked)
+        if not shortcuts.USER_INDEX:
+            return Tracked(await self.yet_ignored())
         index, names = known.tracked
         now = await in_thread(self._digest)
         if now and now == index:

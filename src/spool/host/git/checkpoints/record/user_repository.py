@@ -1,6 +1,7 @@
 """The user's own repository, as far as a checkpoint reads and restores it: HEAD, refs, index and unfinished work."""
 
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -90,7 +91,7 @@ class UserRepository:
         folders = {self.repository.git_dir, self.repository.common_dir}
         locks = [folder / f"{os.fsdecode(name)}.lock" for folder in folders for name in names]
         locks += (self.repository.common_dir / self.pins).glob("*/*.lock")
-        until_s = since_s + self._timeout_s + 1
+        until_s = since_s + self._timeout_s + 1 if self._timeout_s else time.time()
         await remove_locks([lock for lock in locks if lock.exists() and since_s - 1 <= lock.stat().st_mtime <= until_s])
         self._note.unlink(missing_ok=True)
 

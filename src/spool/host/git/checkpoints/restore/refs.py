@@ -1,8 +1,8 @@
-"""Restores HEAD and refs, and protects what a checkpoint needs from the user's `git gc`."""
+"""Restores HEAD and refs."""
 
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 
 import msgspec
@@ -13,11 +13,6 @@ from spool.nofollow import WHOLE, read_linked
 
 _LOGGED = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _MOVED = re.compile(rb"\tcheckout: moving from (\S+) to (\S+)$", re.MULTILINE)
-MOST_PINS = 500
-"""One small file each. The tips of more branches and tags than these are not pinned, which only matters if an agent
-deletes such a branch and then runs `git gc --prune=now`."""
-
-Ask = Callable[..., Awaitable[bytes]]
 
 
 class RefChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,35 +149,3 @@ def log_size(git_dir: Path) -> int:
         return (git_dir / "logs" / "HEAD").stat().st_size
     except OSError:
         return 0
-
-
-class Pins:
-    """Refs of Spool's that hold on to objects: one for each object, named after it, in a folder for each owner."""
-
-    def __init__(self, git: Ask, change: Ask, prefix: str) -> None:
-        self._git = git
-        self._change = change
-        self._prefix = prefix
-
-    async def hold(self, owner: str, oids: set[str], *, held: set[str]) -> set[str]:
-        """Make sure that these objects stay, given what the owner already holds; return what else it holds."""
-        await self._update([f"create {self._prefix}{owner}/{oid} {oid}\n" for oid in sorted(oids - held)])
-        return held - oids
-
-    async def release(self, owner: str, oids: set[str] | None = None) -> None:
-        """Release some objects, or all that an owner held."""
-        unwanted = await self._held(owner) if oids is None else oids
-        await self._update([f"delete {self._prefix}{owner}/{oid}\n" for oid in sorted(unwanted)])
-
-    async def owners(self) -> set[str]:
-        """Return who holds anything."""
-        answer = await self._git("for-each-ref", "--format=%(refname)", self._prefix.rstrip("/"))
-        return {line.removeprefix(self._prefix).partition("/")[0] for line in answer.decode().splitlines()}
-
-    async def _held(self, owner: str) -> set[str]:
-        answer = await self._git("for-each-ref", "--format=%(refname)", f"{self._prefix}{owner}")
-        return {line.rpartition("/")[2] for line in answer.decode().splitlines()}
-
-    async def _update(self, lines: list[str]) -> None:
-        if lines:
-            await self._change("update-ref", "--no-deref", "--stdin", stdin="".join(lines).encode())

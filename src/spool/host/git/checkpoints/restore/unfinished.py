@@ -6,6 +6,7 @@ import re
 import stat
 import time
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -160,7 +161,7 @@ def restore_index(git_dir: Path, saved: UnfinishedWork, blobs: Blobs, *, patienc
 def wait_for_lock(git_dir: Path, *, patience_s: float, pulse: Pulse) -> None:
     """Wait until no git works on the index; a lock that stays is never removed, unless it is our own draft."""
     lock, draft = git_dir / "index.lock", git_dir / "index.spool"
-    until = time.monotonic() + patience_s
+    until = time.monotonic() + (patience_s or inf)
     while lock.exists():
         with suppress(FileNotFoundError):
             if draft.exists() and lock.samefile(draft):

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from spool.domain.agent.invocation import Patience
 from spool.domain.agent.stream import Usage
 from spool.domain.loop.budget import exceeded
 from spool.domain.loop.criteria import Criterion
@@ -15,7 +16,7 @@ from spool.domain.loop.settings import Settings
 from spool.domain.loop.spec import LoopSpec
 from spool.domain.loop.summary import LoopKind
 from spool.domain.loop.verdict import Continue, Tally, judge_prompt
-from spool.engine.agent_limits import AgentLimits, Patience
+from spool.engine.agent_limits import AgentLimits
 from spool.host.external_command import run_command
 from spool.testing.doubles import ManualClock
 

@@ -60,6 +60,25 @@ def test_show_has_the_proposal_the_tasks_and_the_loop(scratch: Scratch) -> None:
     assert "[ ] 1.1 write it" in scratch.spool("show", "PLAN.md").stdout
 
 
+def test_show_answers_what_stories_and_validate_did(scratch: Scratch) -> None:
+    shown = scratch.spool("show").stdout
+    assert f"{CHANGE}: ready, with 1 remark" in shown and "no check is configured" in shown
+    as_json = json.loads(scratch.spool("show", "--json").stdout)
+    assert (as_json["completed"], as_json["total"], as_json["next"], as_json["stories"][0]["complete"]) == (
+        0,
+        1,
+        "1",
+        False,
+    )
+    assert [one["serious"] for one in as_json["findings"]] == [False]
+    (scratch.change / "proposal.md").write_text("# Empty\n")
+    for words in (("show", "--check"), ("show", CHANGE, "--check", "--json")):
+        checked = scratch.spool(*words)
+        validated = scratch.spool("validate", *(word for word in words[1:] if word != "--check"))
+        assert (checked.returncode, checked.stdout) == (1, validated.stdout)
+    assert scratch.spool("show").returncode == 0
+
+
 def test_validate_says_what_is_missing(scratch: Scratch) -> None:
     done = scratch.spool("validate")
     assert (done.returncode, "no check is configured" in done.stdout) == (0, True)

@@ -65,6 +65,20 @@ def test_the_help_groups_its_commands_and_help_works_as_a_command(scratch: Scrat
     assert scratch.spool("help", "nosuch").returncode == 2
 
 
+def test_the_surface_stays_within_its_budget() -> None:
+    context = click.Context(spool)
+    assert len(spool.list_commands(context)) <= 28
+    run = spool.get_command(context, "run")
+    assert run is not None and len([one for one in run.get_params(context) if isinstance(one, click.Option)]) <= 42
+
+
+def test_earlier_names_work_and_are_not_listed(scratch: Scratch) -> None:
+    listed = spool.list_commands(click.Context(spool))
+    for name in ("loop", "stories", "validate"):
+        assert name not in listed
+        assert scratch.spool(name, "--help").stdout.startswith(f"Usage: spool {name} ")
+
+
 def test_agent_is_an_alias_of_harness_on_every_command() -> None:
     every = [*commands(spool, "spool"), *commands(wt_loop, "wt-loop")]
     options = {words: [name for one in command.params for name in one.opts] for words, command in every}

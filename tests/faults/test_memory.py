@@ -13,7 +13,7 @@ HOARD = "hoard = bytearray(os.urandom(1 << 20) * {})\ntime.sleep(1000)\n"
 
 def test_an_agent_over_its_memory_limit_is_ended_and_the_outcome_says_so(scratch: Scratch) -> None:
     fake_agent(scratch, f"say(PROMISE)\n{HOARD.format(300)}")
-    done = scratch.ralph("Work", "--agent-memory", "150M", "--max-iterations", "1")
+    done = scratch.ralph("Work", "--max-iterations", "1", env={"SPOOL_AGENT_MEMORY": "150M"})
     assert done.returncode == 3, done.stderr
     assert not agents(scratch)
     (record,) = scratch.history()
@@ -46,19 +46,19 @@ for child in children:
 say(PROMISE)
 """,
     )
-    assert scratch.ralph("Work", "--agent-memory", "250M").returncode == 0
+    assert scratch.ralph("Work", env={"SPOOL_AGENT_MEMORY": "250M"}).returncode == 0
 
 
 def test_agents_that_run_out_of_memory_again_and_again_end_the_loop(scratch: Scratch) -> None:
     fake_agent(scratch, HOARD.format(200))
-    done = scratch.ralph("Work", "--agent-memory", "100M", env={"SPOOL_ERROR_THRESHOLD": "2"})
+    done = scratch.ralph("Work", env={"SPOOL_AGENT_MEMORY": "100M", "SPOOL_ERROR_THRESHOLD": "2"})
     assert done.returncode == 4
     assert scratch.load_state()["reason"].endswith("used more than 100 MB of memory")
 
 
 def test_a_size_that_cannot_be_read_is_refused(scratch: Scratch) -> None:
     for wrong in ("lots", "-1", "4X", "1M"):
-        assert scratch.ralph("Work", f"--agent-memory={wrong}").returncode == 2
+        assert scratch.ralph("Work", env={"SPOOL_AGENT_MEMORY": wrong}).returncode == 2
 
 
 def test_the_limit_is_part_of_the_run_and_of_its_configuration(scratch: Scratch) -> None:

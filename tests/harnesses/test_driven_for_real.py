@@ -215,7 +215,8 @@ def test_a_stop_during_a_tool_leaves_nothing(rig: Rig, sign: signal.Signals) -> 
 
 def test_the_agent_may_keep_its_conversation(rig: Rig) -> None:
     rig.play(work(end="Not yet."), work(name="second.txt"))
-    done = rig.ralph("--resume-agent", "--max-iterations", "2")
+    rig.scratch.env["SPOOL_RESUME_AGENT"] = "true"
+    done = rig.ralph("--max-iterations", "2")
     if rig.name == "aider":
         assert done.returncode == 2
         assert "cannot continue an earlier conversation" in done.stderr

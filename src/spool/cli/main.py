@@ -20,7 +20,6 @@ _COMMANDS = {
         "spool.cli.commands.start.ralph:ralph",
         "Run an agent on a change in a loop until it promises completion.",
     ),
-    "loop": ("spool.cli.commands.start.ralph:ralph", "Alias for ralph."),
     "run": ("spool.cli.commands.start.run:run", "Run a change story by story, with checkpoints, reverts and retries."),
     "tui": ("spool.cli.commands.start.tui:tui", "Pick a change, start its loop and watch it, full screen."),
     "verify": (
@@ -33,10 +32,11 @@ _COMMANDS = {
         "Rebase finished changes onto main, check the result, and move main.",
     ),
     "list": ("spool.cli.commands.plans.changes:list_changes", "List the active changes."),
-    "show": ("spool.cli.commands.plans.changes:show", "Show a change: its proposal, its tasks and its loop."),
-    "validate": ("spool.cli.commands.plans.changes:validate", "Say what an agent would stumble over in a change."),
+    "show": (
+        "spool.cli.commands.plans.changes:show",
+        "Show a change: its stories, its loop, and what an agent would stumble over.",
+    ),
     "archive": ("spool.cli.commands.plans.changes:archive", "Archive a finished change."),
-    "stories": ("spool.cli.commands.plans.stories:stories", "Show the stories and tasks of a change."),
     "checkpoint": ("spool.cli.commands.check.checkpoint:checkpoint", "List, show and restore discarded attempts."),
     "undo": ("spool.cli.commands.check.undo:undo", "Bring the tree back to where the story or the run began."),
     "workspace": (
@@ -62,6 +62,12 @@ _COMMANDS = {
     "demo": ("spool.cli.commands.start.demo:demo", "Watch a complete loop in a scratch repository; needs no agent."),
 }
 
+_ALIASES = {
+    "loop": "spool.cli.commands.start.ralph:ralph",
+    "stories": "spool.cli.commands.plans.changes:stories",
+    "validate": "spool.cli.commands.plans.changes:validate",
+}
+"""Names that work and that the help does not list."""
 
 _HEADINGS = {
     "start": "Start",
@@ -77,10 +83,16 @@ class Commands(click.Group):
     """Imports a command only when it is used, so that `spool ralph --status` starts fast."""
 
     def __init__(
-        self, *args: Any, table: dict[str, tuple[str, str]], headings: dict[str, str] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        table: dict[str, tuple[str, str]],
+        aliases: dict[str, str] | None = None,
+        headings: dict[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._table = table
+        self._targets = {name: target for name, (target, _) in table.items()} | (aliases or {})
         self._headings = headings or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -89,9 +101,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import and return a command, or None if it is unknown."""
-        if cmd_name not in self._table:
+        if cmd_name not in self._targets:
             return None
-        module, _, name = self._table[cmd_name][0].partition(":")
+        module, _, name = self._targets[cmd_name].partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)  # noqa: S101 - a wrong table is our own mistake
         return command
@@ -110,7 +122,7 @@ class Commands(click.Group):
             ctx.exit()
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        if args and args[0] not in self._table and not args[0].startswith("-"):
+        if args and args[0] not in self._targets and not args[0].startswith("-"):
             from shlex import quote
 
             from spool.domain.change.plan_file.ids import is_plan_name
@@ -136,6 +148,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     table=_COMMANDS | {one.name: (one.target, one.summary) for one in CAPABILITIES},
+    aliases=_ALIASES,
     headings=_HEADINGS | {one.name: one.heading for one in CAPABILITIES},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -1,4 +1,4 @@
-"""Prints changes: the table of `spool list`, one change of `spool show`, and what `spool validate` found."""
+"""Prints changes: the table of `spool list`, and one change of `spool show`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

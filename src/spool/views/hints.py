@@ -6,7 +6,7 @@ _WORDS = {
     Hint.ALLOW_ALL: "run with --allow-all, or allow the tools in the agent's own settings",
     Hint.COMMAND_TIMEOUT: "--command-timeout sets the limit",
     Hint.MODEL: "check the model name (--model) and whether your account may use it",
-    Hint.FRESH_AGENT: "leave out --resume-agent",
+    Hint.FRESH_AGENT: "set resume_agent = false",
     Hint.RUN_AGENT: "run the agent directly to see why",
     Hint.INCLUDE_DIRTY: "commit or stash them first, or let the loop commit them with --include-dirty",
     Hint.LIST_LOOPS: "spool ps --all lists them",

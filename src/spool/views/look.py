@@ -97,7 +97,7 @@ def loop_sign(loop: LoopSummary) -> Sign:
 
 
 STORIES = {"done": Role.GOOD, "next": Role.RUNNING, "open": Role.PLAIN}
-"""The words of `spool stories`."""
+"""The words for the state of a story."""
 ACTIVITIES = {Activity.AGENT: Role.RUNNING, Activity.GATES: Role.ODD, Activity.WAIT: Role.WARN}
 FULL, EMPTY = "█", "░"
 

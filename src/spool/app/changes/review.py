@@ -23,38 +23,42 @@ _ARCHIVE_TIMEOUT_S = 120.0
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """A change, what it says and where it stands."""
+    """A change, what it says, where it stands, and what an agent would stumble over in it."""
 
     change: Change
     stories: StoryList
-    loop: LoopSummary | None = None
-
-    @property
-    def open_tasks(self) -> int:
-        """The number of tasks that are left."""
-        return sum(len(story.open) for story in self.stories.stories)
+    loop: LoopSummary | None
+    findings: tuple[Advice, ...]
 
 
-def review(project: Project, change_id: str) -> Review:
-    """Read a change with its stories and its latest loop."""
+def review(project: Project, change_id: str, settings: Settings) -> Review:
+    """Read a change with its stories and its latest loop, and look for what an agent would stumble over."""
     change = project.read(change_id)
     stories = with_noted(project.root, change_id, change.stories)
-    return Review(change=change, stories=stories, loop=latest_loop(project.root, change_id))
+    doubled = project.doubled(change_id)
+    advice = [Advice(serious=False, what=doubled)] if doubled else []
+    return Review(
+        change=change,
+        stories=stories,
+        loop=latest_loop(project.root, change_id),
+        findings=(*advice, *findings(change, stories, gates=len(settings.gates))),
+    )
 
 
-def validate(project: Project, change_id: str, settings: Settings) -> tuple[Advice, ...]:
+def open_tasks(project: Project, change_id: str) -> int:
+    """Return the number of tasks that are left."""
+    stories = with_noted(project.root, change_id, project.read(change_id).stories)
+    return sum(len(story.open) for story in stories.stories)
+
+
+def examine(project: Project, change_id: str, settings: Settings) -> tuple[Advice, ...]:
     """Return what an agent would stumble over; a format's own program adds its objections."""
     try:
-        found = review(project, change_id)
+        found = review(project, change_id, settings)
     except ChangeError as error:
         return (Advice(serious=True, what=str(error), hint=error.hint),)
-    doubled = project.doubled(found.change.id)
-    advice = (
-        *([Advice(serious=False, what=doubled)] if doubled else ()),
-        *findings(found.change, found.stories, gates=len(settings.gates)),
-    )
     usable = usable_tool(found.change.source, project.root, timeout_s=settings.command_timeout)
-    return (*asyncio.run(_objections(change_id, *usable)), *advice) if usable else advice
+    return (*asyncio.run(_objections(change_id, *usable)), *found.findings) if usable else found.findings
 
 
 async def _objections(change_id: str, tool: FormatTool, run: Run) -> tuple[Advice, ...]:

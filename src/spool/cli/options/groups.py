@@ -83,18 +83,3 @@ class Duration(click.ParamType[float]):
             return seconds(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-
-
-class Size(click.ParamType[int]):
-    """Bytes, or `512M`, `4G`."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse a size into bytes."""
-        from spool.domain.text.sizes import size
-
-        try:
-            return size(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from spool.cli.options.flags import Flags, given_settings, option_of
-from spool.cli.options.groups import Duration, Size
+from spool.cli.options.groups import Duration
 from spool.cli.options.target import complete_change, complete_harness, on_terminal
 from spool.domain.change.plan_file.ids import is_plan_name
 from spool.domain.judging.gates.gate import BUILT_IN
@@ -117,7 +117,6 @@ class AgentFlags(Flags, frozen=True, kw_only=True):
     allow_all: bool | None = _agent(
         "--allow-all", "--yolo", "--dangerously-allow-all", help="Let the agent use its tools without asking."
     )
-    resume_agent: bool | None = _agent("--resume-agent", help="Continue one agent conversation across iterations.")
 
 
 class WorktreeAgentFlags(AgentFlags, frozen=True, kw_only=True):
@@ -146,11 +145,6 @@ class AgentLimitFlags(Flags, frozen=True, kw_only=True):
     )
     idle_timeout: float | None = _limits(
         "--idle-timeout", type=Duration(), help="Stop an agent that is silent this long; 0 disables.  [default: 30m]"
-    )
-    agent_memory: int | None = _limits(
-        "--agent-memory",
-        type=Size(),
-        help="Stop an agent that uses more memory than this, like 4G; 0 disables.  [default: 0]",
     )
 
 

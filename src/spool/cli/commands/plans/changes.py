@@ -1,6 +1,5 @@
-"""`spool list`, `show`, `validate` and `archive`: the changes of a project."""
+"""`spool list`, `show` and `archive`: the changes of a project."""
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -8,16 +7,15 @@ import click
 import msgspec
 
 from spool.app.changes.change_rows import change_rows
+from spool.app.changes.review import Review, examine, open_tasks, review
 from spool.app.changes.review import archive as put_away
-from spool.app.changes.review import review
-from spool.app.changes.review import validate as check
 from spool.app.loops.reach import reach_of
 from spool.app.starting.effective_settings import resolve_settings
-from spool.cli.options.target import complete_change, pick_change
+from spool.cli.options.target import complete_change, on_terminal, pick_change
 from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 from spool.sources.project import find_project
-from spool.views.change_tables import in_words, show_change, show_findings, show_list
+from spool.views.change_tables import in_words, show_change, show_findings, show_list, show_stories
 from spool.views.say import say, say_json
 
 _change = click.argument("change", metavar="[CHANGE | PLAN.md]", required=False, shell_complete=complete_change)
@@ -42,30 +40,73 @@ def list_changes(as_json: bool) -> None:
         say("No active changes.", "", "Next:", '  spool new "Add login"')
 
 
-@click.command("show")
+@click.command("show", epilog="Exit codes with --check: 0 the changes can be run, 1 one cannot, 2 usage error.")
+@_change
+@click.option("--check", is_flag=True, help="Show only what an agent would stumble over; without CHANGE, in all.")
+@_json
+@_help
+def show(change: str | None, check: bool, as_json: bool) -> int:
+    """Show a change: its proposal, its stories and tasks, its loop, and what an agent would stumble over.
+
+    That is: no tasks, no groups, a story with too many tasks, an empty proposal, no check. With --check, a format's own
+    command, such as openspec, is asked as well.
+    """
+    if check:
+        return _check(change, as_json=as_json)
+    shown = _review(change)
+    if as_json:
+        say_json(_fields(shown))
+        return 0
+    show_change(shown)
+    say()
+    show_findings(shown.change.id, shown.findings)
+    return 0
+
+
+@click.command("stories")
 @_change
 @_json
 @_help
-def show(change: str | None, as_json: bool) -> None:
-    """Show a change: its proposal, its stories and tasks, and where its loop stands."""
-    project, found = pick_change(change, None, interactive=_on_terminal(), named_by="CHANGE", only_one=True)
-    shown = review(project, found)
+def stories(change: str | None, as_json: bool) -> None:
+    """Show the stories and tasks of a change; `spool show` has them too."""
+    shown = _review(change)
     if as_json:
-        say_json({**msgspec.structs.asdict(shown.change), "stories": shown.stories.stories, "loop": shown.loop})
-    else:
-        show_change(shown)
+        say_json(_fields(shown))
+        return
+    found = shown.stories
+    say(f"{shown.change.id}: {found.completed} of {len(found.stories)} stories complete")
+    show_stories(found.stories, upcoming=found.next)
 
 
-@click.command("validate", epilog="Exit codes: 0 the changes can be run, 1 one cannot, 2 usage error.")
+@click.command("validate")
 @_change
 @_json
 @_help
 def validate(change: str | None, as_json: bool) -> int:
-    """Say what an agent would stumble over in a change, or in all active ones.
+    """Say what an agent would stumble over; the same as `spool show --check`."""
+    return _check(change, as_json=as_json)
 
-    No tasks, no groups, a story with too many tasks, an empty proposal, no check. A change of OpenSpec is also
-    validated by the command openspec, if it is installed.
-    """
+
+def _review(change: str | None) -> Review:
+    project, found = pick_change(change, None, interactive=on_terminal(), named_by="CHANGE", only_one=True)
+    return review(project, found, resolve_settings(project.root).settings)
+
+
+def _fields(shown: Review) -> dict[str, object]:
+    upcoming = shown.stories.next
+    return {
+        **msgspec.structs.asdict(shown.change),
+        "change": shown.change.id,
+        "completed": shown.stories.completed,
+        "total": len(shown.stories.stories),
+        "next": upcoming.id if upcoming else None,
+        "stories": [{"complete": one.complete, **msgspec.to_builtins(one)} for one in shown.stories.stories],
+        "loop": shown.loop,
+        "findings": [in_words(one) for one in shown.findings],
+    }
+
+
+def _check(change: str | None, *, as_json: bool) -> int:
     if change is not None:
         project, one = pick_change(change, None, interactive=False)
         names = [one]
@@ -73,7 +114,7 @@ def validate(change: str | None, as_json: bool) -> int:
         project = find_project(Path.cwd())
         names = [info.id for info in project.changes()]
     settings = resolve_settings(project.root).settings
-    found = {name: check(project, name, settings) for name in names}
+    found = {name: examine(project, name, settings) for name in names}
     if as_json:
         say_json({name: [in_words(one) for one in ones] for name, ones in found.items()})
     elif not found:
@@ -94,15 +135,11 @@ def archive(change: str | None, yes: bool) -> None:
     A change in .spool/changes moves to archive/ there, with the date in front. A change of OpenSpec is archived by the
     command openspec, which also merges its specs.
     """
-    project, found = pick_change(change, None, interactive=_on_terminal(), named_by="CHANGE")
-    still_open = review(project, found).open_tasks
+    project, found = pick_change(change, None, interactive=on_terminal(), named_by="CHANGE")
+    still_open = open_tasks(project, found)
     if still_open and not yes:
         what = f"{found} has {counted(still_open, 'open task')}"
-        if not _on_terminal():
+        if not on_terminal():
             raise UsageError(what, hint="--yes archives it anyway")
         click.confirm(f"{what}. Archive it?", abort=True, err=True)
     say(put_away(project, found, today=datetime.now().astimezone().date()))
-
-
-def _on_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()

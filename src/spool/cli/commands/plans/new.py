@@ -69,7 +69,7 @@ def show_new(made: NewChange, *, edit: bool) -> None:
         say(f"{counted(made.tasks, 'task')} found.")
     elif made.tasks == 0:
         say("No list of tasks was found: write them into tasks.md.")
-    say("", "Next:", f"  spool validate {made.id}", f"  spool run {made.id}")
+    say("", "Next:", f"  spool show {made.id}", f"  spool run {made.id}")
 
 
 def _on_terminal() -> bool:

@@ -81,8 +81,7 @@ def start(spec: LoopSpec, *, workspace: Literal["here", "worktree", "clone"] | N
 
     Without a workspace it works in the tree of the change or, for a sandbox, in a clone.
     """
-    placed = place(spec, Kind(workspace) if workspace else None).spec
-    launched = in_background(placed)
+    launched = in_background(place(spec, Kind(workspace) if workspace else None))
     return Loop(launched, launched.wait())
 
 

@@ -86,10 +86,7 @@ class Repairs:
             peers_since=None,
             again=f"spool land {candidate.change} --repair",
         )
-        placed = place(spec, kind)
-        for line in placed.notes:
-            self.note(candidate.change, line)
-        return placed.spec
+        return place(spec, kind, note=lambda line: self.note(candidate.change, line))
 
 
 def is_repair(candidate: Candidate) -> bool:

@@ -190,7 +190,7 @@ class Client:
             again=self._again(change, settings),
         )
         self._fresh = False
-        spec = (await asyncio.to_thread(place, spec, None)).spec
+        spec = await asyncio.to_thread(place, spec, None)
         launched = self._launched[spec.run_id] = await asyncio.to_thread(in_background, spec)
         runner = msgspec.structs.replace(this_runner(), pid=launched.pid, start_time=start_time(launched.pid) or "")
         return expected(spec, runner, datetime.now(UTC))

@@ -8,7 +8,7 @@ up nothing.
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,9 +140,7 @@ class Batch:
         def pace(step: Step, share: float, files: int) -> None:
             feed.see(spec.change, Working(step=step, share=round(share, 2), files=files))
 
-        placed, notes = self._placed(spec, pace)
-        for note in notes:
-            feed.say(spec.change, note)
+        placed = self._placed(spec, pace, lambda note: feed.say(spec.change, note))
         if self._stop.requested:
             return None
         return BatchLoop(placed, launched=in_background(placed), began=self.clock.now())
@@ -152,17 +150,17 @@ class Batch:
         loop.obey(self._stop)
         feed.follow(loop.spec.change, loop.run_id, Path(loop.spec.folder))
 
-    def _placed(self, spec: LoopSpec, pace: Pace) -> tuple[LoopSpec, tuple[str, ...]]:
+    def _placed(self, spec: LoopSpec, pace: Pace, note: Callable[[str], object]) -> LoopSpec:
         branches = [self._loops[one].branch for one in self._needs[spec.change]]
         base = asyncio.run(_base(spec, branches)) if branches else ""
-        placed = place(spec, self.plan.kind, base=base, pace=pace)
-        settings = placed.spec.settings
+        placed = place(spec, self.plan.kind, base=base, pace=pace, note=note)
+        settings = placed.settings
         if settings.max_duration:
             left_s = settings.max_duration - (self.clock.monotonic() - self._began_s)
             settings = msgspec.structs.replace(settings, max_duration=max(1.0, left_s))
         peers = tuple(one.folder for one in self.plan.specs if one.change != spec.change)
         shared = {"settings": settings, "peers": peers, "peers_since": self._since}
-        return msgspec.structs.replace(placed.spec, **shared, show=Show.NOTHING), placed.notes
+        return msgspec.structs.replace(placed, **shared, show=Show.NOTHING)
 
     def _collect(self, feed: BatchFeed) -> None:
         """Record the loops that have ended."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,31 +35,30 @@ from spool.host.git.workspaces.transport import CLONE_S
 from spool.sources.project import project_at
 
 
-class PlacedSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A spec with its workspace, and what a person should know of it."""
-
-    spec: LoopSpec
-    notes: tuple[str, ...] = ()
-
-
-def place(spec: LoopSpec, asked: Kind | None, *, base: str = "", pace: Pace = lambda *_: None) -> PlacedSpec:
+def place(
+    spec: LoopSpec,
+    asked: Kind | None,
+    *,
+    base: str = "",
+    pace: Pace = lambda *_: None,
+    note: Callable[[str], object] = lambda _: None,
+) -> LoopSpec:
     """Return a spec for a workspace of this kind, which is made if there is none.
 
     Without a kind it is the tree one stands in or, for a sandbox, a clone.
 
     `base` is the commit from which new work starts, HEAD by default. Commits are implied: the work ends on a branch.
-    `pace` hears how far a clone is.
+    `pace` hears how far a clone is, and `note` what a person should know of the workspace.
     """
     kind = asked or (Kind.CLONE if spec.sandbox_rules else Kind.HERE)
     if spec.sandbox_rules is not None and kind is not Kind.CLONE:
         raise no_clone()
     if kind is Kind.HERE:
-        return PlacedSpec(spec=spec)
+        return spec
     require_file(find_harness(spec.settings), Path(spec.root))  # a missing agent is noticed before anything is made
     with paced(pace):
-        workspace, notes = asyncio.run(_Making(spec).make(kind, base))
-    settings = committing(spec.settings, spec.door)
-    return PlacedSpec(spec=msgspec.structs.replace(spec, workspace=workspace, settings=settings), notes=tuple(notes))
+        workspace = asyncio.run(_Making(spec, note).make(kind, base))
+    return msgspec.structs.replace(spec, workspace=workspace, settings=committing(spec.settings, spec.door))
 
 
 def committing(settings: Settings, door: LoopKind) -> Settings:
@@ -82,14 +81,14 @@ def notes_of_new(kind: Kind, path: Path, branch: str, *, main: Path, copied: Seq
 class _Making:
     """Makes the workspace of one loop."""
 
-    def __init__(self, spec: LoopSpec) -> None:
+    def __init__(self, spec: LoopSpec, note: Callable[[str], object]) -> None:
         self._spec = spec
         self._root = Path(spec.root)
         self._timeout_s = spec.settings.command_timeout
-        self._notes: list[str] = []
+        self._say = note
 
-    async def make(self, kind: Kind, base: str) -> tuple[Workspace, list[str]]:
-        """Return the workspace, and what was made."""
+    async def make(self, kind: Kind, base: str) -> Workspace:
+        """Return the workspace."""
         repository = await find_repository(self._root, timeout_s=self._timeout_s)
         if isinstance(repository, NoRepository):
             raise UsageError(f"a {kind} needs a git repository: {repository.why}", hint="install git, or run: git init")
@@ -98,7 +97,7 @@ class _Making:
             raise UsageError(f"a {kind} needs a commit to start from", hint="commit something first: git commit")
         await self._require_branch_name(repository)
         make = self._clone if kind is Kind.CLONE else self._worktree
-        return await make(repository, base or head), self._notes
+        return await make(repository, base or head)
 
     async def _worktree(self, repository: Repository, base: str) -> Workspace:
         change, inside = self._spec.change, self._inside(repository)
@@ -134,7 +133,8 @@ class _Making:
             base=base,
         )
         branch, path = checkout.branch or "", Path(checkout.path)
-        self._notes += notes_of_new(Kind.WORKTREE, path, branch, main=repository.main, copied=copied)
+        for note in notes_of_new(Kind.WORKTREE, path, branch, main=repository.main, copied=copied):
+            self._say(note)
         return checkout
 
     def _refuse_main(self, checkout: Checkout) -> None:
@@ -173,7 +173,8 @@ class _Making:
                 copy_untracked(repository.main, home / clone.folder, self._spec.settings.worktree_copy)
             await self._set_up_clone(workspace)
             mark_ready(home, clone)
-            self._notes += notes_of_new(Kind.CLONE, home / clone.folder, clone.branch, main=repository.main)
+            for note in notes_of_new(Kind.CLONE, home / clone.folder, clone.branch, main=repository.main):
+                self._say(note)
             await self._note_uncommitted(repository)
         return workspace
 
@@ -202,7 +203,7 @@ class _Making:
         words = ("status", "--porcelain", "-z", "--no-renames", "--", ".", *self._excluded(repository))
         dirty = await run_git(repository, *words, timeout_s=self._timeout_s)
         if files := [one for one in dirty.text.split("\0") if one]:
-            self._notes.append(f"Not in the clone: {counted(len(files), 'uncommitted file')} of {repository.top}.")
+            self._say(f"Not in the clone: {counted(len(files), 'uncommitted file')} of {repository.top}.")
 
     def _excluded(self, repository: Repository) -> list[str]:
         own = [os.path.relpath(folder, repository.top) for folder in self._folders()]

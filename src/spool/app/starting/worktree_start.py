@@ -27,65 +27,56 @@ from spool.host.state.specs import kept_spec
 from spool.sources.project import bare_project
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The worktree that a start asks for."""
+def checkout_of(
+    change: str,
+    settings_here: Callable[[], Settings],
+    *,
+    path: str | None,
+    create: bool,
+    everywhere: bool,
+    unwritten: bool,
+) -> tuple[Checkout, list[str]]:
+    """Return the worktree of a change; for one that was just created also what a person should know of it.
 
-    change: str
-    path: str | None = None
-    """This worktree instead of the change's."""
-    create: bool = False
-    everywhere: bool = False
-    """Whether worktrees of other projects are meant too."""
-    unwritten: bool = False
-    """Whether the change may be one that nobody has written, because a task and a criterion were given."""
-
-
-def checkout_of(wanted: Wanted, settings_here: Callable[[], Settings]) -> tuple[Checkout, list[str]]:
-    """Return the worktree of a change; for one that was just created also what a person should know of it."""
-    if wanted.path is not None:
-        return checkout_at(Path(wanted.path)), []
+    With `unwritten`, because a task and a criterion were given, the change may be one that nobody has written.
+    """
+    if path is not None:
+        return checkout_at(Path(path)), []
     here = Path.cwd()
     try:
-        return find_checkout(wanted.change, here=here, projects=known_projects() if wanted.everywhere else None), []
+        return find_checkout(change, here=here, projects=known_projects() if everywhere else None), []
     except NoWorktree:
-        if not wanted.create:
+        if not create:
             raise
-    if not wanted.unwritten and wanted.change not in known_changes(here) and not has_branch(wanted.change, here):
+    if not unwritten and change not in known_changes(here) and not has_branch(change, here):
         listed = ", ".join(sorted(known_changes(here))) or "none"
-        raise UsageError(f"no such change: '{wanted.change}' (known: {listed})", hint=Hint.NO_CRITERION)
+        raise UsageError(f"no such change: '{change}' (known: {listed})", hint=Hint.NO_CRITERION)
     settings = settings_here()
     require_file(find_harness(settings), root_here() or here)  # a missing agent is noticed before anything is made
     made, copied = make_checkout(
-        wanted.change,
+        change,
         here=here,
         copy=settings.worktree_copy,
         setup=settings.worktree_setup,
-        folders=_folders(wanted.change, here),
+        folders=bare_project(root_here() or here).paths_of(change),  # they may not be committed yet
     )
-    path = Path(made.path)
-    return made, notes_of_new(Kind.WORKTREE, path, made.branch or "", main=main_of(path), copied=copied)
+    top = Path(made.path)
+    return made, notes_of_new(Kind.WORKTREE, top, made.branch or "", main=main_of(top), copied=copied)
 
 
-def _folders(change: str, here: Path) -> list[Path]:
-    """Return the folders of a change in the project around this directory, which may not be committed yet."""
-    root = root_here()
-    return bare_project(root or here).paths_of(change)
-
-
-def worktree_settings(resolved: Resolved) -> Resolved:
+def worktree_settings(resolved: Resolved) -> Settings:
     """Return the settings for a loop in a worktree; the default agent is Claude Code."""
-    if resolved.settings.sandbox:
+    settings = resolved.settings
+    if settings.sandbox:
         raise no_clone()
-    if resolved.origins["harness"] != "default":
-        return resolved
-    return msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, harness="claude"))
+    return settings if resolved.origins["harness"] != "default" else msgspec.structs.replace(settings, harness="claude")
 
 
 def task_spec(
     root: Path,
     change: str,
     task: str,
-    resolved: Resolved,
+    settings: Settings,
     *,
     criterion: Criterion,
     done_command: str = "",
@@ -97,16 +88,15 @@ def task_spec(
     limit, stall = bounds_for(
         criterion,
         max_iterations=max_iterations,
-        configured=resolved.settings.max_iterations,
+        configured=settings.max_iterations,
         stall=stall,
-        stall_default=resolved.settings.stall_iterations,
+        stall_default=settings.stall_iterations,
     )
-    settings = msgspec.structs.replace(resolved.settings, max_iterations=limit or 0, stall_iterations=stall)
     return new_spec(
         LoopKind.WORKTREE,
         root,
         change,
-        settings,
+        msgspec.structs.replace(settings, max_iterations=limit or 0, stall_iterations=stall),
         task=task,
         criterion=criterion,
         done_command=done_command,

@@ -23,16 +23,17 @@ from spool.views.say import say
 from spool.views.words import unchecked
 
 
-def place_loop(spec: LoopSpec, kind: str | None, *, base: str = "") -> LoopSpec:
+def place_loop(spec: LoopSpec, kind: str | None) -> LoopSpec:
     """Return a spec with the workspace that was asked for, and say what was made."""
     from spool.app.starting.workspace_start import place
     from spool.views.live.estimates import WorkLine
 
+    notes: list[str] = []
     with WorkLine() as line:
-        placed = place(spec, Kind(kind) if kind else None, base=base, pace=line.advance)
-    for note in placed.notes:
+        placed = place(spec, Kind(kind) if kind else None, pace=line.advance, note=notes.append)
+    for note in notes:
         say(note, err=True)
-    return placed.spec
+    return placed
 
 
 def settled(resolved: Resolved) -> Settings:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def pick_change(
             hint=f"active changes: {', '.join(i.id for i in candidates)}",
         )
     return project, ask_for_change(candidates)
+
+
+def pick_changes(names: Sequence[str], module: str | None, *, every: bool) -> tuple[Project, list[str]]:
+    """Return the project and the ids of several changes: the named ones, or all that have open tasks."""
+    picked = [pick_change(name, module, interactive=False) for name in names]
+    project = picked[0][0] if picked else find_project(Path.cwd())
+    if any(other.root != project.root for other, _ in picked):
+        raise UsageError("several changes must be of one project")
+    if not every:
+        return project, [change for _, change in picked]
+    from spool.app.starting.batch_members import open_changes
+
+    return project, open_changes(project, module)
 
 
 def _require_module(meant: ChangeHere, module: str) -> None:

@@ -132,17 +132,15 @@ def start(change_id: str, task: tuple[str, ...], options: WorktreeStartFlags) ->
 def _worktree(change: str, options: WorktreeStartFlags, *, tasked: bool) -> Path:
     """Return the worktree to work in, and say what was created."""
     from spool.app.starting.effective_settings import root_here
-    from spool.app.starting.worktree_start import Wanted, checkout_of, worktree_settings
+    from spool.app.starting.worktree_start import checkout_of, worktree_settings
 
-    wanted = Wanted(
-        change=change,
+    checkout, notes = checkout_of(
+        change,
+        lambda: worktree_settings(_settings(root_here() or Path.cwd(), options)),
         path=options.path,
         create=options.create,
         everywhere=options.everywhere,
         unwritten=tasked and bool(options.done or options.done_command),
-    )
-    checkout, notes = checkout_of(
-        wanted, lambda: worktree_settings(_settings(root_here() or Path.cwd(), options)).settings
     )
     for note in notes:
         say(note)

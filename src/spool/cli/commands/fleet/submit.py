@@ -9,7 +9,7 @@ from spool.cli.commands.fleet.fleet import AccountName, require_fleet
 from spool.cli.options import loop_options as shared
 from spool.cli.options.flags import Flags, option_of, takes
 from spool.cli.options.groups import Duration, GroupedCommand
-from spool.cli.options.target import complete_change, on_terminal
+from spool.cli.options.target import complete_change, on_terminal, pick_changes
 from spool.domain.loop.summary import LoopKind
 from spool.domain.text.plain_text import counted
 from spool.errors import Hint, UsageError
@@ -108,15 +108,11 @@ def _submitted(order: "SubmitOptions", changes: tuple[str, ...], options: Submit
 
 def _specs(changes: tuple[str, ...], options: SubmitFlags) -> "tuple[Project, list[LoopSpec], dict[str, str]]":
     """Return the changes to submit; with --all, also those that wait for others, and why."""
-    from spool.app.starting.batch_members import open_changes, read_members
+    from spool.app.starting.batch_members import read_members
     from spool.cli.commands.setup.trust import settings_to_start
-    from spool.cli.options.target import pick_change
-    from spool.sources.project import find_project
     from spool.sources.story_source import require_stories
 
-    picked = [pick_change(name, options.module, interactive=False) for name in changes]
-    project = picked[0][0] if picked else find_project(Path.cwd())
-    names = open_changes(project, options.module) if options.every else [change for _, change in picked]
+    project, names = pick_changes(changes, options.module, every=options.every)
     if not names:
         raise UsageError("no changes to submit", hint="name them, or submit all that are open with --all")
     members = read_members(project, names)

@@ -15,6 +15,7 @@ from spool.cli.options.target import complete_change, on_terminal, pick_change
 from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 from spool.sources.project import find_project
+from spool.sources.story_source import require_stories
 from spool.views.change_tables import in_words, show_change, show_findings, show_list, show_stories
 from spool.views.say import say, say_json
 
@@ -70,6 +71,7 @@ def show(change: str | None, check: bool, as_json: bool) -> int:
 def stories(change: str | None, as_json: bool) -> None:
     """Show the stories and tasks of a change; `spool show` has them too."""
     shown = _review(change)
+    require_stories(shown.change)
     if as_json:
         say_json(_fields(shown))
         return

@@ -1,5 +1,8 @@
 """`spool run`: runs a change story by story."""
 
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,11 +13,14 @@ from spool.cli.edge import load_asyncio
 from spool.cli.options import loop_options as shared
 from spool.cli.options.flags import option_of, takes
 from spool.cli.options.groups import GroupedCommand
-from spool.cli.options.target import complete_change, pick_change, resume_command
+from spool.cli.options.target import complete_change, pick_change, pick_changes, resume_command
+from spool.domain.change.workspaces import Kind
 from spool.domain.loop.summary import LoopKind
+from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
 
 if TYPE_CHECKING:  # `--status` starts no loop
+    from spool.app.starting.batch import BatchPlan
     from spool.domain.loop.spec import LoopSpec
 
 _target = option_of("Input")
@@ -74,9 +80,7 @@ def run(changes: tuple[str, ...], options: RunFlags) -> int:
     if changes and options.every:
         raise UsageError("--all takes no change")
     if len(changes) > 1 or options.every or options.parallel is not None:
-        from spool.cli.commands.start.several import run_batch
-
-        return run_batch(changes or tuple(filter(None, [named])), options)
+        return _run_batch(changes or tuple(filter(None, [named])), options)
     query = changes[0] if changes else named
     project, change = pick_change(query, options.target.module, interactive=options.may_prompt)
     if options.look.given:
@@ -116,3 +120,74 @@ def ask_how_to_resume(spec: "LoopSpec") -> str:
     if answer is None:
         raise click.Abort
     return str(answer)
+
+
+def _run_batch(names: Sequence[str], options: RunFlags) -> int:
+    """Run several changes and return the exit code of all."""
+    _refuse_in_batch(options)
+    from spool.app.starting.batch import Batch
+    from spool.views.live.batch_view import batch_view, show_ends
+    from spool.views.say import say
+
+    plan, as_json = _batch_plan(names, options), options.output.as_json
+    if options.start.detach:
+        return _detach(plan)
+    if not as_json:
+        say("Watch them on the full screen, in another terminal: spool attach", err=True)
+    view = batch_view([one.change for one in plan.members], as_json=as_json, verbose=options.output.verbose)
+    batch = Batch(plan, view, as_json=as_json)
+    code = batch.run()
+    if not as_json:
+        show_ends(batch.ended, plan.specs[0].again)
+    return code
+
+
+def _detach(plan: "BatchPlan") -> int:
+    """Run this command again in the background, and print how to watch it."""
+    from spool.app.starting.construction import find_harness, require_file
+    from spool.app.starting.launch import command_in_background
+    from spool.views.say import say
+
+    spec = plan.specs[0]
+    require_file(find_harness(spec.settings), Path(spec.root))
+    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
+    pid, log = command_in_background(words, spec.run_id)
+    say(
+        f"Started {counted(len(plan.members), 'change')} in the background, {plan.parallel} at a time (pid {pid}).",
+        "  spool attach      watch them",
+        f"  tail -f {shlex.quote(str(log))}",
+        f"  kill {pid}        stop all, also those that have not started",
+    )
+    return 0
+
+
+def _batch_plan(names: Sequence[str], options: RunFlags) -> "BatchPlan":
+    from spool.app.starting.batch import BatchPlan
+    from spool.app.starting.batch_members import read_members
+    from spool.cli.commands.setup.trust import settings_to_start
+    from spool.cli.options.loop_start import settled
+
+    project, changes = pick_changes(names, options.target.module, every=options.every)
+    if not changes:
+        raise UsageError("no changes to run", hint="name them, or run all that are open with --all")
+    for change in changes:
+        options.prepare(project, change, tick=options.tick)
+    members = read_members(project, changes)
+    settings = settled(settings_to_start(project.root, options.settings(), ask=options.may_prompt))
+    again, answer = resume_command(), options.on_resume or ""
+    return BatchPlan(
+        members=tuple(members),
+        specs=tuple(
+            options.spec(LoopKind.RUN, project.root, member.change, settings, again=again, on_resume=answer)
+            for member in members
+        ),
+        kind=Kind(options.place or (Kind.CLONE if settings.sandbox else Kind.WORKTREE)),
+        parallel=options.parallel or 1,
+    )
+
+
+def _refuse_in_batch(options: RunFlags) -> None:
+    if options.place == "here":
+        raise UsageError("several changes cannot share one tree", hint="use --in worktree or --in clone")
+    if options.look.given:
+        raise UsageError("--status and the context options take one change", hint="spool ps lists running loops")

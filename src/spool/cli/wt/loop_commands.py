@@ -1,10 +1,11 @@
-"""`wt-loop stop` and `wt-loop done`."""
+"""`wt-loop stop`, `done`, `logs` and `attach`: commands on a loop that was started."""
 
 import click
 
 from spool.app.changes.resolver import any_loop, worktree_loop
 from spool.app.loops.control import ask_to_finish, call_done
 from spool.app.loops.reach import reach_of
+from spool.cli.commands.watch.attach import attach_to, show_log
 from spool.cli.commands.watch.stop import stop_all, within_reach
 from spool.cli.options.flags import takes
 from spool.cli.options.loop_options import LocateFlags
@@ -57,3 +58,23 @@ def done(name: str | None, now: bool, options: LocateFlags) -> int:
         call_done(loop)
         say(f"{words.named(loop)} is done.")
     return code
+
+
+@click.command("logs")
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
+@click.option("--follow", "-f", is_flag=True, help="Follow the log as it grows, until the loop ends.")
+@takes(LocateFlags)
+def logs(name: str | None, follow: bool, options: LocateFlags) -> None:
+    """Print the output of a loop, of all iterations."""
+    show_log(any_loop(name, options.path, everywhere=options.everywhere), follow=follow)
+
+
+@click.command("attach")
+@click.argument("name", metavar="[CHANGE]", required=False, shell_complete=complete_loop)
+@takes(LocateFlags)
+def attach(name: str | None, options: LocateFlags) -> int:
+    """Watch a loop in this terminal: attach to its tmux session, or print its output until Ctrl-C.
+
+    The loop keeps running when you detach.
+    """
+    return attach_to(any_loop(name, options.path, everywhere=options.everywhere))

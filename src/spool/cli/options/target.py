@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,27 +114,34 @@ def complete_plan(ctx: click.Context, param: click.Parameter, incomplete: str) -
     return []
 
 
-def complete_harness(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Return shell completions for an agent; none on error."""
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a word in a shell to one of these names; to none on error."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+        with suppress(SpoolError, OSError):
+            return [name for name in dict.fromkeys(names()) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+@completing
+def complete_harness() -> Iterable[str]:
+    """Return the names of the agents."""
     from spool.app.starting.effective_settings import resolve_settings, root_here
     from spool.harness import registry
 
-    with suppress(SpoolError, OSError):
-        tables = resolve_settings(root_here()).settings.harnesses
-        return [name for name in registry.names(tables) if name.startswith(incomplete)]
-    return []
+    return registry.names(resolve_settings(root_here()).settings.harnesses)
 
 
-def complete_loop(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Return shell completions for a loop: the changes of this repository's loops and all ids; none on error."""
+@completing
+def complete_loop() -> Iterable[str]:
+    """Return the changes of this repository's loops and all ids."""
     from spool.app.loops.loop_list import known
     from spool.app.loops.reach import reach_of
 
-    with suppress(SpoolError, OSError):
-        reach, loops = reach_of(), known()
-        names = [loop.change for loop in loops if reach.holds(loop)] + [loop.id for loop in loops]
-        return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
-    return []
+    reach, loops = reach_of(), known()
+    return [loop.change for loop in loops if reach.holds(loop)] + [loop.id for loop in loops]
 
 
 def resume_command(picked: str | None = None) -> str:

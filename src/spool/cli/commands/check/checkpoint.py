@@ -1,25 +1,22 @@
 """`spool checkpoint`: list, show and restore discarded attempts."""
 
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from spool.app.loops import discarded_attempts
+from spool.cli.options.target import completing
 from spool.domain.text.plain_text import clean
-from spool.errors import SpoolError
 from spool.views.live.estimates import WorkLine
 from spool.views.say import say, say_json, say_text
 from spool.views.tables import room, table
 
 
-def complete_checkpoint(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Return shell completions for a discarded attempt; none on error."""
-    with suppress(SpoolError, OSError):
-        kept = [*discarded_attempts.list_all()[1], *discarded_attempts.list_accepted()]
-        return [one.name for one in kept if one.name.startswith(incomplete)]
-    return []
+@completing
+def complete_checkpoint() -> list[str]:
+    """Return the names of the discarded attempts."""
+    return [one.name for one in [*discarded_attempts.list_all()[1], *discarded_attempts.list_accepted()]]
 
 
 @click.group("checkpoint")

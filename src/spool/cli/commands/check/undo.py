@@ -1,12 +1,10 @@
 """`spool undo`: brings the working tree back to where a story or a run began."""
 
-import sys
-
 import click
 
 from spool.app.loops.undo_run import Undone
 from spool.app.loops.undo_run import undo as undo_work
-from spool.cli.options.target import complete_loop
+from spool.cli.options.target import complete_loop, on_terminal
 from spool.domain.loop.checkpoint import Undo
 from spool.domain.text.plain_text import clean, counted, one_line
 from spool.errors import UsageError
@@ -47,7 +45,7 @@ def _agrees(plan: Undo, *, yes: bool) -> bool:
         say(f"  HEAD stays, only files change: {clean(why)}", err=True)
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not on_terminal():
         raise UsageError("--yes is required in non-interactive mode", hint="it goes back without asking")
     return click.confirm("Go back?", default=False, err=True)
 

@@ -1,6 +1,5 @@
 """`spool clean`: shows and removes what Spool keeps about this repository."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import click
 
 from spool.app.machine.footprint import Footprint, KeptLoop, Traces, chosen
 from spool.cli.options.groups import Duration
+from spool.cli.options.target import on_terminal
 from spool.domain.text.plain_text import counted, one_line
 from spool.errors import UsageError
 from spool.views import words
@@ -83,7 +83,7 @@ def _remove(traces: Traces, picked: list[KeptLoop], *, yes: bool) -> None:
 def _confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not on_terminal():
         raise UsageError("--yes is required in non-interactive mode", hint="it removes without asking")
     click.confirm(question, abort=True, err=True)
 

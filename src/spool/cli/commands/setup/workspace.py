@@ -1,24 +1,21 @@
 """`spool workspace`: lists and removes the worktrees and clones in which loops work."""
 
-import sys
-from contextlib import suppress
-
 import click
 
 from spool.app.loops.workspace_list import Loose, WorkspaceRow, find_workspace, list_workspaces, remove_workspace
+from spool.cli.options.target import completing, on_terminal
 from spool.domain.text.plain_text import counted, one_line
-from spool.errors import SpoolError, UsageError
+from spool.errors import UsageError
 from spool.views.say import say, say_json
 from spool.views.tables import room, table
 
 _NAMED = 5
 
 
-def complete_workspace(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Return shell completions for a workspace; none on error."""
-    with suppress(SpoolError, OSError):
-        return [row.change for row in list_workspaces(everywhere=False) if row.change.startswith(incomplete)]
-    return []
+@completing
+def complete_workspace() -> list[str]:
+    """Return the changes with a workspace in this repository."""
+    return [row.change for row in list_workspaces(everywhere=False)]
 
 
 @click.group("workspace")
@@ -75,6 +72,6 @@ def _agrees(row: WorkspaceRow, loose: Loose) -> bool:
         say(f"On no branch: {counted(len(loose.files), 'file')}: {named}{more}", err=True)
     if loose.commits:
         say(f"On no branch: the commits of {', '.join(one_line(name, 100) for name in loose.commits)}", err=True)
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not on_terminal():
         raise UsageError(f"{row.path} holds work that is on no branch", hint="--yes removes it anyway")
     return click.confirm(f"Remove {row.path} anyway?", default=False, err=True)

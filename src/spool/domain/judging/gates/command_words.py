@@ -26,6 +26,7 @@ _NO_TARGET = re.compile(
     re.VERBOSE,
 )
 """The errors of make and npm for an undefined target or script."""
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _DEPTH = 3
 
 
@@ -61,6 +62,8 @@ def _named(command: str, folder: str, depth: int) -> set[str]:
         settings += [word for option, word in pairwise(words) if _SETTINGS.fullmatch(option)]
         for word in settings if program in _INSPECTORS else words:
             for part in {word, word.rpartition("=")[2]}:
+                if _MODULE.fullmatch(part):  # `python -m qa.verify`, `unittest suite.products`
+                    found.add(posixpath.normpath(posixpath.join(folder, part.replace(".", "/") + ".py")))
                 found.add(posixpath.normpath(posixpath.join(folder, part)))
             if depth and any(mark.isspace() or mark in _PUNCTUATION for mark in word):
                 found |= _named(word, folder, depth - 1)

@@ -7,6 +7,7 @@ import msgspec
 
 from spool.domain.judging.gates.gate import GateRun
 from spool.domain.judging.gates.old_failures import OldFailures, targets
+from spool.domain.judging.results.failure_summaries import failure_summary
 from spool.domain.judging.results.model import Results, Test
 from spool.domain.text.plain_text import counted
 
@@ -89,6 +90,9 @@ def weigh(now: GateRun, measure: Measure) -> Comparison:
 
 def _by_exit_code(now: GateRun, measure: Measure) -> Comparison:
     was_red = measure.before is not None and not measure.before.green
+    said = failure_summary(now.tail)
+    if now.exit_code == 0 and said and not (measure.before and measure.before.green and _said_before(measure.before)):
+        return Comparison(green=False, why=f"exited with code 0, although the test runner says: {said}")
     if now.exit_code == 0:
         return Comparison(green=True, why="exited with code 0", turned_green=was_red)
     why = f"exited with code {now.exit_code}"
@@ -97,6 +101,11 @@ def _by_exit_code(now: GateRun, measure: Measure) -> Comparison:
         why += f", {'as' if same else 'and was red'} before the change"
         why += "; without results of single tests a new failure cannot be detected"
     return Comparison(green=False, why=why)
+
+
+def _said_before(before: GateRun) -> bool:
+    """Whether the baseline printed such a line too: tests of a test runner do."""
+    return bool(failure_summary(before.tail))
 
 
 def _ended_early(now: GateRun) -> str:

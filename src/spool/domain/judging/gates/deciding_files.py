@@ -41,13 +41,14 @@ _SETTINGS = (
     "build.sbt", "pom.xml", "phpunit*.xml*", "Cargo.toml", "nextest.toml", "go.mod", "go.work", "CMakeLists.txt",
     "meson.build", "BUILD", "BUILD.bazel", ".bazelrc", ".gitlab-ci.yml", "Jenkinsfile", "azure-pipelines.yml",
     ".travis.yml", ".pre-commit-config.yaml", ".envrc", ".npmrc", ".python-version", ".tool-versions", "mise.toml",
-    ".mise.toml", ".nvmrc",
+    ".mise.toml", ".nvmrc", "composer.json", "*.cmake", "*.gradle", "*.rake", "*.bzl", "dodo.py", "gulpfile.*",
+    "Gruntfile.*", ".yarnrc.yml", "angular.json",
     # what tells linters and type checkers what to overlook
     "ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc", "pyrightconfig.json",
     ".importlinter", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".prettierrc*",
     "prettier.config.*", ".prettierignore", ".stylelintrc*", ".golangci.*", "clippy.toml", ".clippy.toml",
     "rustfmt.toml", ".rustfmt.toml", ".rubocop*.yml", ".shellcheckrc", ".markdownlint*", ".yamllint*",
-    ".clang-tidy", ".clang-format", "phpstan*", "*.pth",
+    ".clang-tidy", ".clang-format", "phpstan*", "*.pth", ".isort.cfg", ".oxlintrc.json", "typos.toml",
 )  # fmt: skip
 _SHADOWING = (
     "sitecustomize.py", "usercustomize.py", "pytest.py", "_pytest*", "pluggy*", "iniconfig*", "exceptiongroup*",

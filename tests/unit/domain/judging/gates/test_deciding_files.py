@@ -16,6 +16,7 @@ DECIDING = [
     "src/setupTests.ts", "testdata/want.txt", "golden/calc.json", "fixtures/user.json", "src/snapshots/a.snap",
     "ruff.toml", ".eslintrc.json", "Makefile.local", "pytest.toml", ".cargo/config.toml", "quiet.dist-info/METADATA",
     "src/quiet.egg-info/entry_points.txt",
+    "composer.json", "cmake/tests.cmake", "app/build.gradle", "dodo.py", "gulpfile.js", ".isort.cfg",
     "src/inspect.py", "src/_pytest/__init__.py", "__pycache__/calc.cpython-312.pyc", "iniconfig.py",
     "playwright.config.ts",
 ]  # fmt: skip
@@ -53,6 +54,8 @@ def test_does_not_decide_about_tests(path: str) -> None:
         ("uv run mypy --config-file=ci.ini calc.py", {"ci.ini"}, {"calc.py"}),
         ("mypy --config-file ci.ini calc.py", {"ci.ini"}, {"calc.py"}),
         ("! sh check.sh", {"check.sh"}, set()),
+        ("python3 -m qa.verify", {"qa/verify.py"}, set()),
+        ("cd api && python3 -m unittest suite.products", {"api/suite/products.py"}, set()),
         ("cat check.sh | sh", {"check.sh"}, set()),
         ("sh ../outside.sh /bin/x", {"sh"}, {"../outside.sh", "/bin/x"}),
     ],

@@ -1,6 +1,7 @@
 """Finds the project around a directory and reads its changes."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,9 +16,10 @@ from spool.domain.change.change import (
     same_module,
 )
 from spool.domain.change.front_matter import split
+from spool.domain.change.plan_file.ids import plan_path, shown
 from spool.domain.change.tasks import parse_tasks
 from spool.domain.loop.summary import STATE
-from spool.errors import ChangeError, Hint, UsageError
+from spool.errors import ChangeError, Hint, SpoolError, UsageError
 from spool.sources.change_folders import ChangeFolders, modules_in
 from spool.sources.registry import FILES, FOLDERS, SOURCES
 from spool.sources.source import Source, linked, names_in, read_text
@@ -60,6 +62,20 @@ class Project:
             for name in names_in(folder):
                 if (name == change_id or name.endswith(f"_{change_id}")) and (folder / name).is_symlink():
                     raise linked(folder / name)
+
+    def plans(self) -> list[ChangeInfo]:
+        """Return the plans in the usual places, and those that were run here, each with its title."""
+        ids = [change_id for source in FILES for change_id in source.find(self.root)]
+        doors = [self.state / door for door in names_in(self.state)]
+        ids += [name for door in doors if door.is_dir() for name in names_in(door) if plan_path(name)]
+        found = []
+        for change_id in dict.fromkeys(filter(is_id, ids)):
+            with suppress(SpoolError):
+                read = self.read(change_id)
+                boxes = read.boxes.boxes
+                title = read.boxes.title or shown(change_id)
+                found.append(ChangeInfo(change_id, read.source, title, boxes.done, boxes.total))
+        return found
 
     def in_module(self, module: str) -> list[ChangeInfo]:
         """Return the active changes of a module."""

@@ -37,7 +37,7 @@ def prepare_plan(project: Project, change: str, *, tick: bool) -> bool:
 
 def _add_boxes(path: Path, name: str) -> None:
     from spool.domain.change.plan_file.boxed import has_heading_tasks, has_table_tasks, with_boxes
-    from spool.sources.markdown import plan_text
+    from spool.sources.plan_format import plan_text
 
     text = plan_text(path, name)
     if has_table_tasks(text):

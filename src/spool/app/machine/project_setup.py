@@ -11,15 +11,14 @@ from spool.app.machine.agent_programs import usable
 from spool.app.machine.trusted_settings import grant, require_person
 from spool.app.starting.effective_settings import PROJECT_FILE, resolve_settings
 from spool.domain.change.change import ChangeInfo
-from spool.domain.change.plan_file.ids import is_plan_name
+from spool.domain.change.plan_file.ids import is_plan_name, plan_id
 from spool.domain.judging.gates.toolchain import READ, TEST_FOLDERS, Toolchain, is_python_test, toolchain_of
 from spool.errors import SpoolError
 from spool.harness.registry import BUILT_IN
 from spool.host.documents import write_document
 from spool.host.git.pointers import top_of
 from spool.nofollow import read_file
-from spool.sources.markdown import read_plan
-from spool.sources.project import project_at
+from spool.sources.project import Project, project_at
 from spool.sources.registry import FOLDERS
 from spool.sources.source import installed
 
@@ -125,7 +124,7 @@ def _markdown(folder: Path) -> list[str]:
 
 def _is_plan(root: Path, path: str) -> bool:
     with suppress(SpoolError):
-        read_plan(root, path)
+        Project(root).read(plan_id(path))
         return True
     return False
 

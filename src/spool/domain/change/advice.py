@@ -58,10 +58,11 @@ def _tasks(change: Change, stories: StoryList) -> Iterator[Advice]:
         yield Advice(serious=False, what=what, hint="group them under headings, two to eight tasks each")
     for story in stories.stories:
         yield from _story(story)
-    for title in untasked(change.proposal) if change.plan_file else ():
+    markdown = change.plan_file if not change.plan_file.lower().endswith(".json") else ""
+    for title in untasked(change.proposal) if markdown else ():
         what = f"the section {title!r} has no list: it is not worked on"
         yield Advice(serious=False, what=what, hint="write what is to be done in it as list items")
-    for rest in untaken(change.proposal) if change.plan_file else ():
+    for rest in untaken(change.proposal) if markdown else ():
         yield Advice(serious=False, what=f"line {rest.line}: {rest.words}")
     if not any(task.open for task in tasks):
         yield Advice(serious=False, what="no task is open: there is nothing to run")

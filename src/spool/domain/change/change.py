@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from spool.domain.change.plan_file.ids import shown
 from spool.domain.change.story import StoryList, stories_of
 from spool.domain.change.tasks import TaskList, parse_tasks
 from spool.domain.text.plain_text import one_line
@@ -22,6 +23,11 @@ class ChangeInfo(msgspec.Struct, frozen=True):
     title: str = ""
     done: int = 0
     total: int = 0
+
+    @property
+    def name(self) -> str:
+        """As a person names it: a plan by its path."""
+        return shown(self.id)
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -112,7 +112,7 @@ class TaskList(msgspec.Struct, frozen=True):
 def parse_tasks(text: str) -> TaskList:
     """Parse the boxes of a tasks.md. Boxes inside a fence or a comment do not count, unless it never closes."""
     lines = text.removeprefix("\ufeff").splitlines()
-    fenced = _fenced_lines(lines)
+    fenced = fenced_lines(lines)
     reading = _TaskPosition()
     for number, line in enumerate(lines, 1):
         if number not in fenced:
@@ -179,7 +179,7 @@ class _TaskPosition:
             self.notes[self._group] = GroupNotes(needs=tuple(_AND.split(value)))
 
 
-def _fenced_lines(lines: list[str]) -> set[int]:
+def fenced_lines(lines: list[str]) -> set[int]:
     """Return the lines inside fences and comments, each with its first and last."""
     fenced: set[int] = set()
     opened, mark = 0, ""

@@ -2,9 +2,10 @@
 
 import re
 
+from spool.domain.change.plan_file.headings import is_task_label
 from spool.domain.change.plan_file.plan import PlanStory
 from spool.domain.change.plan_file.task_choice import parse_plan
-from spool.domain.change.tasks import BOXLESS, Task, TaskList, parse_tasks
+from spool.domain.change.tasks import BOXLESS, GroupNotes, Task, TaskList, parse_tasks
 
 _FIELDS = re.compile(r"^[ \t]*[-*+][ \t]+\*\*Status:?\*\*:?[ \t]*\[[ xX?~-]\]", re.MULTILINE)
 _TASK_HEADING = re.compile(r"^###[ \t]+Task[ \t]", re.MULTILINE | re.IGNORECASE)
@@ -16,11 +17,14 @@ def plan_tasks(text: str) -> TaskList:
     """Return the tasks of a plan by story, on their own lines; one with the fields of tasks.md is read as such."""
     if _FIELDS.search(text) and _TASK_HEADING.search(text):
         return parse_tasks(text)
-    stories = parse_plan(text)[1]
-    titled = zip(unique_titles(stories), stories, strict=True)
-    return TaskList(
-        tuple(Task(task.text, task.mark, task.line, title) for title, story in titled for task in story.tasks)
-    )
+    name, stories = parse_plan(text)
+    titles = unique_titles(stories)
+    if len(titles) == 1 and name and is_task_label(titles[0]):  # `## Tasks / Subtasks`
+        titles = [name]
+    titled = list(zip(titles, stories, strict=True))
+    tasks = (Task(task.text, task.mark, task.line, title) for title, story in titled for task in story.tasks)
+    notes = {title: GroupNotes(criteria=story.criteria) for title, story in titled if story.criteria}
+    return TaskList(tuple(tasks), notes, name)
 
 
 def unique_titles(stories: tuple[PlanStory, ...]) -> list[str]:

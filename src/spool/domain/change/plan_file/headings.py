@@ -33,8 +33,8 @@ _BACKGROUND = _any_of("""
     hintergrund, ziele?, nicht im umfang, nicht-?ziele?, offene fragen, notizen, risiken, 背景, 目的, 対象外, メモ, 備考
 """)
 _TASK_LABELS = _any_of("""
-    (sub-?)?tasks?, to-?dos?, to do, steps, checklist, implementation, implementation for .*, tests for .*,
-    (teil)?aufgaben
+    (sub-?)?tasks?, tasks / subtasks, to-?dos?, to do, steps, checklist, implementation, implementation for .*,
+    tests for .*, (teil)?aufgaben
 """)
 _CHECK_LABELS = _any_of("""
     acceptance( criteria)?, requirements?, (success )?criteria, definition of done, dod, deliverables,

@@ -2,7 +2,10 @@
 
 import re
 
-_SUFFIXES = (".md", ".markdown")
+_PLAN = re.compile(
+    r"(?:.*/)?.*\.(?:md|markdown)|(?:.*[/_-])?\.?(?:prd|plan|tasks|features?|feature_list|(?:user[_-]?)?stories|backlog)[^/]*\.json",
+    re.IGNORECASE | re.DOTALL,
+)
 _SEPARATOR = "_-"
 _BYTE = "_."
 _LEADING = "0_.."
@@ -11,8 +14,8 @@ _TOKEN = re.compile(r"_-|_\.([0-9a-f]{2})|(.)", re.DOTALL)
 
 
 def is_plan_name(name: str) -> bool:
-    """Whether a name is that of a Markdown file."""
-    return name.lower().endswith(_SUFFIXES)
+    """Whether a name is that of a Markdown file, or of JSON with stories."""
+    return _PLAN.fullmatch(name) is not None
 
 
 def plan_id(path: str) -> str:
@@ -34,6 +37,15 @@ def plan_path(change_id: str) -> str | None:
         return None
     parts = path.split("/")
     return None if "" in parts or ".." in parts or "\0" in path else path
+
+
+def shown(change_id: str) -> str:
+    """Return a change as a person names it: its id, the path of its plan, or the folder that the plan describes."""
+    path = plan_path(change_id)
+    if path is None:
+        return change_id
+    folder = path.removesuffix("/tasks.md")
+    return folder if folder.rpartition("/")[0].endswith("specs") else path
 
 
 def _escaped(path: str, at: int) -> str:

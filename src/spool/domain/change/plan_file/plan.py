@@ -20,6 +20,8 @@ class PlanStory(msgspec.Struct, frozen=True):
 
     title: str
     tasks: tuple[PlanTask, ...]
+    criteria: tuple[str, ...] = ()
+    """Its acceptance criteria, where they are not its tasks."""
     around: str = ""
     """The heading around it, which distinguishes it from another of the same title."""
 

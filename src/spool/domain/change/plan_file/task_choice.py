@@ -68,7 +68,7 @@ def untaken(text: str) -> tuple[Untaken, ...]:
     found = []
     for section, taken in _tasks(text)[1]:
         lines = {line for _, item in taken for line in range(item.line, item.end + 1)}
-        rest = [one for one in (*section.items, *section.checks) if not _has_box(one) and one.line not in lines]
+        rest = [one for one in section.items if not _has_box(one) and one.line not in lines]
         if rest:
             found.append(Untaken(section.title, len(rest), rest[0].line))
     return tuple(found)
@@ -176,8 +176,11 @@ def _stories(section: PlanSection, items: list[_Found]) -> Iterator[PlanStory]:
     for group, item in items:
         groups.setdefault(group, []).append(_task(item, finished=finished))
     around = section.above[-1] if section.above else ""
+    lines = {item.line for _, item in items}
+    criteria = tuple(one.text for one in section.checks if one.line not in lines)
     for group, tasks in groups.items():
-        yield PlanStory(group.strip("*_: ") or section.title, tuple(tasks), section.title if group else around)
+        title = group.strip("*_: ") or section.title
+        yield PlanStory(title, tuple(tasks), criteria, section.title if group else around)
 
 
 def _task(item: PlanItem, *, finished: bool) -> PlanTask:

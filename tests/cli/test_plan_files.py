@@ -368,3 +368,23 @@ def test_completion_offers_plans(empty: Scratch) -> None:
     plan(empty, BOXED, "docs/plan.md")
     env = {"_SPOOL_COMPLETE": "bash_complete", "COMP_WORDS": "spool run docs/", "COMP_CWORD": "2"}
     assert "plain,docs/plan.md" in empty.spool(env=env).stdout
+
+
+def test_prd_json_is_marked_by_spool_and_an_agents_own_mark_is_taken_back(empty: Scratch) -> None:
+    stories = [
+        {"id": "US-1", "title": "Store it", "acceptanceCriteria": ["form.txt is there"], "passes": False, "notes": ""},
+        {"id": "US-2", "title": "Show it", "passes": False, "notes": ""},
+    ]
+    path = plan(empty, json.dumps({"userStories": stories}, indent=1), "prd.json")
+    lie = json.dumps({"userStories": [{**one, "passes": True} for one in stories]}, indent=1)
+    empty.script(
+        [{"write": "form.txt", "text": "x"}, {"write": "prd.json", "text": lie}, COMPLETE],
+        [{"promise": "FAILED"}],
+    )
+    done = empty.spool("run", "prd.json", "--harness", "scripted", "--verify", "test -e form.txt", "--max-retries", "0")
+    assert done.returncode == 1, done.stdout + done.stderr
+    first, second = json.loads(path.read_text())["userStories"]
+    assert (first["passes"], second["passes"], second["notes"]) == (True, False, "")
+    assert first["notes"].startswith("Spool: ")
+    prompt = (empty.root / ".spool/.state/run/prd.json/logs/0001.prompt.md").read_text()
+    assert "It is accepted when this holds:\n\n- form.txt is there" in prompt

@@ -81,7 +81,8 @@ def _boxes(text: str) -> Iterator[_Line]:
     lines = text.split("\n")
     fenced = fenced_lines(lines)
     found = [(at, box) for at, line in enumerate(lines, 1) if at not in fenced and (box := _BOX.match(line))]
-    for (at, box), (following, _) in zip(found, [*found[1:], (len(lines) + 1, None)], strict=True):
+    ends = [*(at for at, _ in found[1:]), len(lines) + 1]
+    for (at, box), following in zip(found, ends, strict=False):
         mark = box[1].lower()
         below = (line.strip() for line in lines[at : following - 1])
         yield _Line(

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from spool.domain.change.change import Change
-from spool.domain.change.story import RepairStory, StoryList
+from spool.domain.change.story import RepairStory, Story, StoryList
 from spool.domain.loop.prompt import ChangeTexts
 from spool.domain.text.common_fields import carried
 from spool.errors import ChangeError, CommandTimeout, Hint
+from spool.sources.plan_format import plan_text
 from spool.sources.project import Project
-from spool.sources.source import FormatTool, Run
+from spool.sources.source import Accepted, FormatTool, Run
 
 _Result = TypeVar("_Result")
 
@@ -26,12 +28,14 @@ class ChangeStories:
         timeout_s: float,
         tool: tuple[FormatTool, Run] | None = None,
         errand: RepairStory | None = None,
+        write: Callable[[Path, str], None] | None = None,
     ) -> None:
         self._project = project
         self._change_id = change_id
         self._timeout_s = timeout_s
         self._tool = tool
         self._errand = errand
+        self._write = write
         self._concerns: list[str] = []
         self._asked = False
 
@@ -48,6 +52,24 @@ class ChangeStories:
         """Return the current stories, and last what Spool itself asks for."""
         found = await self._off_the_loop(lambda: read_stories(self._project, self._change_id))
         return StoryList((*found.stories, self._errand.story)) if self._errand else found
+
+    async def record(self, story: Story, stories: StoryList, evidence: str) -> list[str]:
+        """Write an accepted story into the plan, in its format's own way; return warnings. Safe to repeat."""
+        accepted = Accepted(story=story, stories=stories, evidence=evidence)
+        try:
+            await self._off_the_loop(lambda: self._record(accepted))
+        except (ChangeError, OSError) as error:
+            return [f"the plan does not say that story {story.id} is accepted: {error}"]
+        return []
+
+    def _record(self, accepted: Accepted) -> None:
+        source, change = self._project.source_of(self._change_id), self._project.read(self._change_id)
+        if not change.plan_file or self._write is None:
+            return
+        path = self._project.root / change.plan_file
+        text = plan_text(path, change.plan_file)
+        if (new := source.record(text, accepted)) != text:
+            self._write(path, new)
 
     def concerns(self) -> list[str]:
         """Return these objections so far, and clear them."""

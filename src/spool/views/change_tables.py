@@ -8,6 +8,7 @@ import msgspec
 from spool.app.changes.change_rows import ChangeRow
 from spool.app.changes.review import Review
 from spool.domain.change.advice import Advice
+from spool.domain.change.plan_file.ids import shown
 from spool.domain.change.story import Story
 from spool.domain.loop.summary import LoopSummary
 from spool.domain.text.plain_text import counted, one_line
@@ -28,8 +29,8 @@ def show_list(rows: Sequence[ChangeRow]) -> None:
     now = datetime.now(UTC)
     width = room()
     longest = max(_READABLE, width - 14)
-    cells = [(one_line(row.id, longest), _progress(row.done, row.total), _loop(row.loop, now)) for row in rows]
-    titles = ["" if row.title == row.id else row.title for row in rows]
+    cells = [(one_line(row.name, longest), _progress(row.done, row.total), _loop(row.loop, now)) for row in rows]
+    titles = ["" if row.title == row.name else row.title for row in rows]
     say(*table(_HEAD, cells, width=width, left=_HEAD, drop=("LOOP",), notes=titles, noted="TITLE"))
 
 
@@ -46,7 +47,9 @@ def _loop(loop: LoopSummary | None, now: datetime) -> str:
 def show_change(found: Review) -> None:
     """Print a change: its proposal, its stories and where its loop stands."""
     change, stories = found.change, found.stories
-    say(f"{change.id}  {change.plan_file or change.directory}", colour=Role.RUNNING.colour, word=change.id)
+    name = shown(change.id)
+    kind = f"{change.source}: {change.boxes.title or change.plan_file}" if change.plan_file else change.directory
+    say(f"{name}  {kind}", colour=Role.RUNNING.colour, word=name)
     if found.loop is not None:
         loop = found.loop
         say(f"Loop: {loop.door}, {loop.status}, {counted(loop.iteration, 'iteration')}  {one_line(loop.reason, 100)}")

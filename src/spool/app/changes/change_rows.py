@@ -30,7 +30,7 @@ class ChangeRow(ChangeInfo, frozen=True, kw_only=True):
 
 def change_rows(project: Project, repository: str) -> list[ChangeRow]:
     """Return the active changes, and running loops in other worktrees of the repository; running ones first."""
-    found = [_row(info, latest_loop(project.root, info.id)) for info in project.changes()]
+    found = [_row(info, latest_loop(project.root, info.id)) for info in (*project.changes(), *project.plans())]
     here = {row.loop.folder for row in found if row.loop}
     found += [_unlisted(loop, project) for loop in running() if loop.project == repository and loop.folder not in here]
     return sorted(found, key=lambda row: (not row.running, row.id, row.elsewhere))

@@ -47,12 +47,14 @@ def _add_boxes(path: Path, name: str) -> None:
             f"the steps of {name} are headings, which have no place for boxes",
             hint="write a list item below each of them, for example: - [ ] Add a login form",
         )
+    write_plan(path, with_boxes(text))
+
+
+def write_plan(path: Path, text: str) -> None:
+    """Replace the text of a plan; its mode and its byte order mark stay."""
     marked = read_file(path).startswith(b"\xef\xbb\xbf")
-    replace_file(path, (b"\xef\xbb\xbf" if marked else b"") + with_boxes(text).encode(), mode=_mode(path))
-
-
-def _mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
+    data = (b"\xef\xbb\xbf" if marked else b"") + text.encode()
+    replace_file(path, data, mode=stat.S_IMODE(path.stat().st_mode))
 
 
 def with_noted(root: Path, change: str, stories: StoryList) -> StoryList:

@@ -24,6 +24,7 @@ from spool.host.state.loop_files import read_loop_file
 from spool.host.state.run_registry import this_machine
 from spool.sources.project import Project, find_project, project_at
 
+_TASKS = "tasks.md"
 _SHORTEST_ID = 3
 """Letters of a run's id that name it."""
 
@@ -56,6 +57,8 @@ def change_meant(words: str, here: Path) -> ChangeHere | PlanHere | Ambiguous | 
     """Return the change or the plan file that a person means in a directory."""
     if is_plan_name(words) and (plan := _plan_meant(words, here)) is not None:
         return plan
+    if "/" in words and (here / words / _TASKS).is_file():  # specs/003-login
+        return _plan_at((here / words).resolve() / _TASKS, project_root(here))
     return change_in(find_project(here), words)
 
 

@@ -179,6 +179,7 @@ class LoopBuilder:
     async def _story_plan(self, worktree: _Tree, book: TaskBook, keeper: Gatekeeper | None) -> "StoryPlan":
         # Checkpoints take 25 ms to import, and one prompt without git needs none.
         from spool.app.changes.format_tool import usable_tool
+        from spool.app.changes.plan_files import write_plan
         from spool.engine.plans.story_plan import StoryPlan
         from spool.engine.plans.story_world import OnResume
         from spool.host.git.checkpoints.beginnings import Beginnings
@@ -207,6 +208,7 @@ class LoopBuilder:
                 timeout_s=timeout_s,
                 tool=usable_tool(self.change.source, Path(spec.directory), timeout_s=timeout_s),
                 errand=spec.errand,
+                write=write_plan,
             ),
             checkpoints=checkpoints,
             beginnings=Beginnings(checkpoints, now=self.clock.now),

@@ -349,6 +349,7 @@ class StoryPlan:
         if (accepted := known.find(story.id)) is not None:
             self.book.accept(accepted)
             self._known = self.book.honest(known)
+            self._warn(await self.source.record(accepted, self._known, memory.evidence))
         commit = None
         if self.commit is not None:
             try:

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Protocol
 
-from spool.domain.change.story import StoryList
+from spool.domain.change.story import Story, StoryList
 from spool.domain.loop.checkpoint import Checkpoint, Discarded
 from spool.domain.loop.prompt import ChangeTexts
 
@@ -17,6 +17,10 @@ class StorySource(Protocol):
 
     async def stories(self) -> StoryList:
         """Return the current stories."""
+        ...
+
+    async def record(self, story: Story, stories: StoryList, evidence: str) -> list[str]:
+        """Write an accepted story into the plan, in its format's own way; return warnings. Safe to repeat."""
         ...
 
     def concerns(self) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spool.domain.change.change import Change
-from spool.domain.change.story import StoryList, parse_stories
+from spool.domain.change.story import Story, StoryList, parse_stories
 from spool.domain.loop.prompt import ChangeTexts
 from spool.domain.loop.verdict import Limits
 from spool.engine.plans.prompt_plan import PromptPlan
@@ -45,6 +45,9 @@ class Source:
 
     async def stories(self) -> StoryList:
         return parse_stories(self._tree.content)
+
+    async def record(self, story: Story, stories: StoryList, evidence: str) -> list[str]:
+        return []
 
     def concerns(self) -> list[str]:
         return []

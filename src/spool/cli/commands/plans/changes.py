@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from spool.app.changes.change_rows import change_rows
+from spool.app.changes.resolver import project_root
 from spool.app.changes.review import Review, examine, open_tasks, review
 from spool.app.changes.review import archive as put_away
 from spool.app.loops.reach import reach_of
@@ -14,7 +15,7 @@ from spool.app.starting.effective_settings import resolve_settings
 from spool.cli.options.target import complete_change, on_terminal, pick_change
 from spool.domain.text.plain_text import counted
 from spool.errors import UsageError
-from spool.sources.project import find_project
+from spool.sources.project import find_project, project_at
 from spool.sources.story_source import require_stories
 from spool.views.change_tables import in_words, show_change, show_findings, show_list, show_stories
 from spool.views.say import say, say_json
@@ -29,8 +30,10 @@ _help = click.help_option("-h", "--help")
 @_help
 def list_changes(as_json: bool) -> None:
     """List the active changes, with their tasks and their latest loops."""
-    project = find_project(Path.cwd())
+    project = project_at(project_root(Path.cwd()))
     rows = change_rows(project, reach_of().project)
+    if not rows:
+        find_project(Path.cwd())  # says how to write a change where there is none
     if as_json:
         say_json({"changes": rows})
     elif rows:

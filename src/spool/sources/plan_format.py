@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from spool.domain.change.change import Change
 from spool.domain.change.plan_file.ids import plan_id, plan_path
@@ -24,8 +25,7 @@ def unchanged(text: str, accepted: Accepted) -> str:  # noqa: ARG001 - the agent
     return text
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanFormat:
+class PlanFormat(msgspec.Struct, frozen=True, kw_only=True):
     """A format whose plan is one file."""
 
     kind: str

@@ -9,7 +9,7 @@ import msgspec
 from spool.domain.change.change import Change, is_id, module_of, same_module
 from spool.domain.change.story import parse_scenarios
 from spool.errors import ChangeError
-from spool.sources.source import Accepted, FormatTool, names_in, read_text
+from spool.sources.source import Acceptance, FormatTool, names_in, read_text
 
 ARCHIVE = "archive"
 _MODULES = ".spool/modules"
@@ -70,7 +70,7 @@ class ChangeFolders(msgspec.Struct, frozen=True):
         own, module = root / self.where / change_id, module_folder(root, module_of(change_id) or "")
         return [path for path in (own, module) if path is not None and path.is_dir()]
 
-    def record(self, text: str, accepted: Accepted) -> str:  # noqa: ARG002 - the agent ticks the boxes
+    def record(self, text: str, accepted: Acceptance) -> str:  # noqa: ARG002 - the agent ticks the boxes
         """Return the text unchanged."""
         return text
 

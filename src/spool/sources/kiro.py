@@ -8,7 +8,7 @@ import msgspec
 from spool.domain.change.tasks import GroupNotes, Task, TaskList, fenced_lines
 from spool.sources.markdown import parse_markdown
 from spool.sources.plan_format import PlanFormat
-from spool.sources.source import Accepted
+from spool.sources.source import Acceptance
 
 _BOX = re.compile(r"[ \t]*[-*+][ \t]+\[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)[.)]?[ \t]+(.*)")
 _REQUIREMENTS = re.compile(r"_?Requirements?:\s*([\d., ]+)")
@@ -58,7 +58,7 @@ def parse_kiro(text: str, beside: Mapping[str, str]) -> TaskList:
     return TaskList(tuple(tasks), notes, titled[1].strip() if titled else "")
 
 
-def record_kiro(text: str, accepted: Accepted) -> str:
+def record_kiro(text: str, accepted: Acceptance) -> str:
     """Return the text in which the box around the tasks of an accepted story is ticked."""
     lines = text.split("\n")
     for one in _boxes(text):

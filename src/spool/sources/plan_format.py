@@ -12,7 +12,7 @@ from spool.domain.change.plan_file.ids import plan_id, plan_path
 from spool.domain.change.tasks import TaskList
 from spool.errors import ChangeError, UsageError
 from spool.nofollow import Unreadable, read_file
-from spool.sources.source import Accepted, names_in, read_text
+from spool.sources.source import Acceptance, names_in, read_text
 
 _LARGEST_PLAN = 1 << 20
 
@@ -20,7 +20,7 @@ Parse = Callable[[str, Mapping[str, str]], TaskList]
 """Reads the text of a plan, with the documents beside it by name; raises a ChangeError if there is nothing to do."""
 
 
-def unchanged(text: str, accepted: Accepted) -> str:  # noqa: ARG001 - the agent ticks the boxes
+def unchanged(text: str, accepted: Acceptance) -> str:  # noqa: ARG001 - the agent ticks the boxes
     """Return the text as it is."""
     return text
 
@@ -36,7 +36,7 @@ class PlanFormat(msgspec.Struct, frozen=True, kw_only=True):
     parse: Parse
     beside: tuple[str, ...] = ()
     """Documents in the same folder that belong into the prompt."""
-    recorder: Callable[[str, Accepted], str] = unchanged
+    recorder: Callable[[str, Acceptance], str] = unchanged
     tool: None = None
 
     def find(self, root: Path) -> Iterator[str]:
@@ -78,7 +78,7 @@ class PlanFormat(msgspec.Struct, frozen=True, kw_only=True):
         path = root / (plan_path(change_id) or change_id)
         return [path, *(one for name in self.beside if (one := path.parent / name).is_file())]
 
-    def record(self, text: str, accepted: Accepted) -> str:
+    def record(self, text: str, accepted: Acceptance) -> str:
         """Return the text with an accepted story."""
         return self.recorder(text, accepted)
 

@@ -11,7 +11,7 @@ from spool.domain.change.story import stories_of
 from spool.domain.change.tasks import BOXLESS, GroupNotes, Task, TaskList
 from spool.errors import ChangeError
 from spool.sources.plan_format import PlanFormat
-from spool.sources.source import Accepted
+from spool.sources.source import Acceptance
 
 _LISTS = ("userStories", "user_stories", "stories", "features", "tasks", "items", "requirements")
 _TITLES = ("title", "name", "story", "description", "task", "feature")
@@ -27,7 +27,7 @@ _NOT_STORIES = 'for example: {"userStories": [{"title": "Add a login form", "pas
 _DECODER = json.JSONDecoder()
 
 
-class _Member(msgspec.Struct, frozen=True):
+class _JsonField(msgspec.Struct, frozen=True):
     """Where a key and its value stand in the text."""
 
     key: int
@@ -39,7 +39,7 @@ class _RawStory(msgspec.Struct, frozen=True):
     """One story, and where its members stand."""
 
     fields: dict[str, Any]
-    members: dict[str, _Member]
+    members: dict[str, _JsonField]
     start: int
 
     @property
@@ -92,7 +92,7 @@ def parse_prd(text: str, beside: Mapping[str, str]) -> TaskList:  # noqa: ARG001
     return TaskList(tuple(tasks), notes, next((said for key in _PLAN_TITLES if (said := _words(top.get(key)))), ""))
 
 
-def record_prd(text: str, accepted: Accepted) -> str:
+def record_prd(text: str, accepted: Acceptance) -> str:
     """Return the text in which each story says whether it counts as done, and the accepted one why."""
     raws = _raw_stories(text, _loaded(text))
     words = {raw.done: raw.fields[raw.state] for raw in reversed(raws) if isinstance(raw.fields.get(raw.state), str)}
@@ -173,14 +173,14 @@ def _elements(text: str, start: int) -> Iterator[tuple[Any, int]]:
         at = _after_blank(text, at + 1) if text[at] == "," else at
 
 
-def _members(text: str, start: int) -> dict[str, _Member]:
-    found: dict[str, _Member] = {}
+def _members(text: str, start: int) -> dict[str, _JsonField]:
+    found: dict[str, _JsonField] = {}
     at = _after_blank(text, start + 1)
     while text[at] != "}":
         key, end = _DECODER.raw_decode(text, at)
         value = _after_blank(text, _after_blank(text, end) + 1)
         end = _DECODER.raw_decode(text, value)[1]
-        found[key] = _Member(at, value, end)
+        found[key] = _JsonField(at, value, end)
         at = _after_blank(text, end)
         at = _after_blank(text, at + 1) if text[at] == "," else at
     return found

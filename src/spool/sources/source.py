@@ -15,7 +15,7 @@ from spool.nofollow import Linked, Unreadable, folder_names, read_file
 _LARGEST_TEXT = 4 << 20
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """A story that passed its checks, and all stories as they count."""
 
     story: Story
@@ -95,7 +95,7 @@ class Source(Protocol):
         """Return the files and folders that belong to it."""
         ...
 
-    def record(self, text: str, accepted: Accepted) -> str:
+    def record(self, text: str, accepted: Acceptance) -> str:
         """Return the text of the task file with an accepted story; unchanged where the agent ticks boxes."""
         ...
 

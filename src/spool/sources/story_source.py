@@ -12,7 +12,7 @@ from spool.domain.text.common_fields import carried
 from spool.errors import ChangeError, CommandTimeout, Hint
 from spool.sources.plan_format import plan_text
 from spool.sources.project import Project
-from spool.sources.source import Accepted, FormatTool, Run
+from spool.sources.source import Acceptance, FormatTool, Run
 
 _Result = TypeVar("_Result")
 
@@ -55,14 +55,14 @@ class ChangeStories:
 
     async def record(self, story: Story, stories: StoryList, evidence: str) -> list[str]:
         """Write an accepted story into the plan, in its format's own way; return warnings. Safe to repeat."""
-        accepted = Accepted(story=story, stories=stories, evidence=evidence)
+        accepted = Acceptance(story=story, stories=stories, evidence=evidence)
         try:
             await self._off_the_loop(lambda: self._record(accepted))
         except (ChangeError, OSError) as error:
             return [f"the plan does not say that story {story.id} is accepted: {error}"]
         return []
 
-    def _record(self, accepted: Accepted) -> None:
+    def _record(self, accepted: Acceptance) -> None:
         source, change = self._project.source_of(self._change_id), self._project.read(self._change_id)
         if not change.plan_file or self._write is None:
             return

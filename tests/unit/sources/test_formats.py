@@ -14,7 +14,7 @@ from spool.sources.kiro import parse_kiro, record_kiro
 from spool.sources.markdown import parse_markdown
 from spool.sources.prd import parse_prd, record_prd
 from spool.sources.project import Project
-from spool.sources.source import Accepted
+from spool.sources.source import Acceptance
 from spool.sources.spec_kit import parse_spec_kit
 
 PRD = """\
@@ -37,7 +37,7 @@ KIRO = """\
 REQUIREMENTS = "### Requirement 1: Storage\n#### Acceptance Criteria\n1. WHEN a THEN b\n2. WHEN c THEN d\n"
 
 
-def accepted(stories: StoryList, story_id: str, evidence: str = "proved") -> Accepted:
+def accepted(stories: StoryList, story_id: str, evidence: str = "proved") -> Acceptance:
     """Return the acceptance of one story; no other is done."""
     marked = [
         msgspec.structs.replace(
@@ -48,7 +48,7 @@ def accepted(stories: StoryList, story_id: str, evidence: str = "proved") -> Acc
     ]
     found = stories.find(story_id)
     assert found is not None
-    return Accepted(story=found, evidence=evidence, stories=StoryList(tuple(marked)))
+    return Acceptance(story=found, evidence=evidence, stories=StoryList(tuple(marked)))
 
 
 def test_prd_stories_come_by_priority_with_criteria_and_dependencies() -> None:

@@ -8,8 +8,7 @@ import msgspec
 from spool.domain.agent.stream import StreamEvent, Usage
 from spool.domain.change.story import Story, StoryList
 from spool.domain.change.tasks import Boxes
-from spool.domain.judging.gates.findings import evidence
-from spool.domain.judging.gates.gate import GateResult, Proof, proof_together, refusal
+from spool.domain.judging.gates.gate import GateResult, Proof, refusal
 from spool.domain.judging.promise import DEFAULT_PROMISE
 from spool.domain.loop.checkpoint import Beginning, Checkpoint
 from spool.domain.loop.events import (
@@ -31,11 +30,8 @@ from spool.domain.loop.verdict import (
     ExitCode,
     Finish,
     Limits,
-    NextStory,
-    Retry,
     Status,
     Tally,
-    Verdict,
     judge_story,
     needs_person,
     unverifiable,
@@ -45,6 +41,7 @@ from spool.engine.gates.gatekeeper import CompletionClaim, Gatekeeper
 from spool.engine.gates.own_gates import Gate, StoryBoxes
 from spool.engine.gates.task_book import TaskBook
 from spool.engine.losses import LossReport
+from spool.engine.plans.attempt_memory import remember
 from spool.engine.plans.story_world import OnResume, StoryCheckpoints, StorySource
 from spool.engine.plans.strategy import Findings, IterationNumbers, Judgement, after_failed_commit
 from spool.engine.ports import Emit, KeptBeginnings
@@ -266,7 +263,7 @@ class StoryPlan:
                 jitter=self.jitter,
             )
         )
-        return Judgement(verdict=verdict, memory=_remember(memory, verdict, record))
+        return Judgement(verdict=verdict, memory=remember(memory, verdict, record))
 
     async def settle(self, memory: StoryMemory) -> StoryMemory:
         """Revert to the checkpoint, or make refused work the checkpoint, or accept the story."""
@@ -386,29 +383,3 @@ class StoryPlan:
 
 def _story_id(memory: StoryMemory) -> str:
     return memory.story.id if memory.story else ""
-
-
-def _remember(memory: StoryMemory, verdict: Verdict, record: IterationRecord) -> StoryMemory:
-    """Return the memory for the next attempt. The change is proved only if each of its stories is."""
-    match verdict:
-        case NextStory():
-            return msgspec.structs.replace(
-                memory,
-                due=Due.ACCEPT,
-                accepted=record.proof,
-                proof=proof_together(memory.proof, record.proof),
-                evidence=evidence(record.gates),
-                base=record.checked_tree or memory.base,
-            )
-        case Retry() if memory.due is not Due.NOTHING:  # a command failed while this was done: retry only that
-            return msgspec.structs.replace(memory, retries=verdict.retry)
-        case Retry():
-            return msgspec.structs.replace(
-                memory,
-                retries=verdict.retry,
-                own_words=verdict.own_words,
-                refusal=verdict.refusal,
-                due=Due.KEEP if verdict.keep else Due.REVERT,
-            )
-        case _:
-            return memory

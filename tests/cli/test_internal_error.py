@@ -83,10 +83,10 @@ def test_a_bug_in_a_run_ends_it_as_stuck(scratch: Scratch) -> None:
 
 
 BEFORE_THE_LOOP = """
-from spool.app.starting import construction
-def _prompt_plan(spec, parts, beginnings):
+from spool.app.starting.loop_builder import LoopBuilder
+async def _plan(*given):
     raise ZeroDivisionError("a bug")
-construction._prompt_plan = _prompt_plan
+LoopBuilder._plan = _plan
 """
 
 

@@ -70,7 +70,7 @@ def _group(calls: Sequence[ToolCall]) -> list[Block]:
     counts = Counter(one_line(call.use.tool, 40) for call in calls if call.use).most_common()
     tools = ", ".join(f"{tool} ×{count}" if count > 1 else tool for tool, count in counts)  # noqa: RUF001
     failed = sum(call.failed for call in calls)
-    last = [call for call in calls if call.running][-1:]
+    last = [call for call in calls if call.result is None and not call.ended][-1:]
     now = "".join(f" · last: {words.tool(call.use)}" for call in last if call.use)
     head = f"{len(calls)} calls: {tools}{f' · {failed} failed' if failed else ''}{now}"
     return [line(head, Tone.CALL, fold=fold), *(block for call in calls for block in _inside(call, fold))]

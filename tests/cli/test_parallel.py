@@ -387,7 +387,7 @@ def test_one_screen_for_all(batch: Batch) -> None:
 
         def table() -> list[str]:
             """Return the head and three rows; a look may come while they are drawn."""
-            lines = re.findall(r"(?m)^(?:change +now|[ab] +iteration 1 of(?= story 1/1)|c +waiting)", at.text())[-4:]
+            lines = re.findall(r"(?m)^(?:change +now|[ab] +story 1 · iteration 1|c +waiting)", at.text())[-4:]
             return lines if [line[0] for line in lines] == ["c", "a", "b", "c"] else []
 
         at.until(table)

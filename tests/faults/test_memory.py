@@ -53,7 +53,9 @@ def test_agents_that_run_out_of_memory_again_and_again_end_the_loop(scratch: Scr
     fake_agent(scratch, HOARD.format(200))
     done = scratch.ralph("Work", env={"SPOOL_AGENT_MEMORY": "100M", "SPOOL_ERROR_THRESHOLD": "2"})
     assert done.returncode == 4
-    assert scratch.load_state()["reason"].endswith("used more than 100 MB of memory")
+    assert scratch.load_state()["reason"] == (
+        "memory limit: used more than 100 MB of memory; 2 failed iterations in a row"
+    )
 
 
 def test_a_size_that_cannot_be_read_is_refused(scratch: Scratch) -> None:

@@ -67,7 +67,7 @@ def test_a_stop_about_when_the_agent_exits_ends_the_loop_once(scratch: Scratch, 
 def test_a_stop_before_the_first_iteration_is_a_stop(scratch: Scratch, warm: Warm) -> None:
     shell_agent(scratch, "sleep 0.2")
     for delay_ms in range(0, 60, 4):
-        runner = warm.ralph("Work", "--max-iterations", "2")
+        runner = warm.ralph("Work", "--max-iterations", "2", "--harness", "opencode")
         time.sleep(delay_ms / 1_000)  # every moment of the start is tried
         end(runner, signal.SIGTERM)
         assert warm.wait(runner) in (130, -signal.SIGTERM), warm.errors()

@@ -1,6 +1,5 @@
 """prd.json: user stories with `passes`, which Spool sets after its checks. Everything else keeps its bytes."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ _PRIORITIES = {"critical": 0.0, "highest": 0.0, "high": 1.0, "medium": 2.0, "nor
 _LAST = 1e9
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NOT_STORIES = 'for example: {"userStories": [{"title": "Add a login form", "passes": false}]}'
-_DECODER = json.JSONDecoder()
 
 
 class _JsonField(msgspec.Struct, frozen=True):
@@ -122,7 +120,7 @@ def _marked(text: str, raw: _RawStory, words: Mapping[bool, str], *, done: bool)
     if not raw.state:
         last = max(raw.members.values(), key=lambda member: member.end)
         before = max(text.rfind(",", 0, last.key), text.rfind("{", 0, last.key)) + 1
-        return last.end, last.end, f',{text[before : last.key]}"passes": {json.dumps(done)}'
+        return last.end, last.end, f',{text[before : last.key]}"passes": {_quoted(done)}'
     member, value = raw.members[raw.state], raw.fields[raw.state]
     new = words.get(done, "done" if done else "pending") if isinstance(value, str) else done
     return member.start, member.end, _quoted(new)
@@ -137,11 +135,15 @@ def _noted(raw: _RawStory, evidence: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _quoted(value: str | bool) -> str:
+    import json  # quick commands know every format, and read few
+
     new = json.dumps(value, ensure_ascii=False)
     return new if new.isascii() or not re.search("[\ud800-\udfff]", new) else json.dumps(value)
 
 
 def _loaded(text: str) -> Any:
+    import json
+
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -164,10 +166,17 @@ def _raw_stories(text: str, data: Any) -> list[_RawStory]:
     return sorted((raw for raw in raws if raw.title), key=lambda raw: raw.priority)
 
 
+def _decode(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins at a place, and where it ends."""
+    import json
+
+    return json.JSONDecoder().raw_decode(text, at)
+
+
 def _elements(text: str, start: int) -> Iterator[tuple[Any, int]]:
     at = _after_blank(text, start + 1)
     while text[at] != "]":
-        value, end = _DECODER.raw_decode(text, at)
+        value, end = _decode(text, at)
         yield value, at
         at = _after_blank(text, end)
         at = _after_blank(text, at + 1) if text[at] == "," else at
@@ -177,9 +186,9 @@ def _members(text: str, start: int) -> dict[str, _JsonField]:
     found: dict[str, _JsonField] = {}
     at = _after_blank(text, start + 1)
     while text[at] != "}":
-        key, end = _DECODER.raw_decode(text, at)
+        key, end = _decode(text, at)
         value = _after_blank(text, _after_blank(text, end) + 1)
-        end = _DECODER.raw_decode(text, value)[1]
+        end = _decode(text, value)[1]
         found[key] = _JsonField(at, value, end)
         at = _after_blank(text, end)
         at = _after_blank(text, at + 1) if text[at] == "," else at

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spool.app.loops.discarded_attempts import find_due
 from spool.app.loops.loop_list import loop_at
+from spool.app.machine.agent_programs import installed
 from spool.app.starting.construction import find_harness, require_file
 from spool.app.starting.launch import in_background
 from spool.app.starting.runner import run
@@ -38,8 +39,8 @@ def place_loop(spec: LoopSpec, kind: str | None) -> LoopSpec:
 
 def settled(resolved: Resolved) -> Settings:
     """Return the settings of a loop that is about to start, and name an agent that nobody chose."""
-    if resolved.origins["harness"] == "default":
-        agent = resolved.settings.harness
+    agent = resolved.settings.harness
+    if resolved.origins["harness"] == "default" and agent in installed(resolved.settings):
         say(f"Using {agent}, the default agent; choose another with --harness NAME or spool init.", err=True)
     return resolved.settings
 

@@ -132,12 +132,23 @@ def test_on_a_terminal_a_plan_can_be_picked(empty: Scratch) -> None:
     (empty.root / "README.md").write_text("# Project\n\n## Usage\n\n- nothing\n")
     with terminal(empty) as shown:
         shown.spool()
-        shown.until_shown("Run a plan, any Markdown list")
-        shown.keys("Down", "Enter")
-        shown.until_shown("Which plan?", "TODO.md")
+        shown.until_shown("Spool · changes", "TODO.md", "Login")  # it lies where plans lie, so it is in the list
         assert "README.md" not in shown.text()
         shown.keys("Enter")
-        shown.until_shown("Spool · TODO.md")
+        shown.until_shown("Spool · ", "write it")
+
+
+def test_on_a_terminal_a_plan_in_an_unusual_place_can_be_picked(empty: Scratch) -> None:
+    (empty.root / "login.md").write_text("# Login\n\n## Form\n\n- [ ] write it\n")
+    (empty.root / "README.md").write_text("# Project\n\n## Usage\n\n- nothing\n")
+    with terminal(empty) as shown:
+        shown.spool()
+        shown.until_shown("Run a plan, any Markdown list")
+        shown.keys("Down", "Enter")
+        shown.until_shown("Which plan?", "login.md")
+        assert "README.md" not in shown.text()
+        shown.keys("Enter")
+        shown.until_shown("Spool · login.md")
         shown.keys("q")
 
 

@@ -43,7 +43,7 @@ def test_a_loop_is_stopped(machine: Scratch, server: Server) -> None:
     assert (got.status, "A stop is requested" in got.text) == (200, True)
     wait_for(lambda: status(machine) == "stopped")
     assert "spool web" in machine.spool("ps", "--all").stdout
-    assert "Nothing to stop" in server.post(f"{server.loop()}/stop").text
+    wait_for(lambda: "Nothing to stop" in server.post(f"{server.loop()}/stop").text)  # its runner may still be leaving
     wait_for(lambda: "Stop this loop" not in server.get(server.loop()).text)
 
 

@@ -279,3 +279,14 @@ def test_an_undo_that_was_killed_is_finished_by_the_next_command(stories: Scratc
     assert done.returncode == 0, done.stderr
     assert {name: (stories.root / name).read_text() for name in mine} == mine
     assert stories.git("log", "-1", "--format=%s").strip() == "two stories"
+
+
+def test_an_uncommitted_plan_whose_boxes_the_agent_ticks_raises_no_warning(scratch: Scratch) -> None:
+    (scratch.root / "PLAN.md").write_text("# Greet\n\n- [ ] say hello\n")
+    (scratch.root / "notes.txt").write_text("mine\n")
+    scratch.script(
+        [{"write": "notes.txt", "text": "not mine\n"}, {"tick": 1}, {"promise": "COMPLETE"}],
+    )
+    done = scratch.spool("run", "PLAN.md", "--harness", "scripted")
+    assert done.returncode == 0, done.stderr
+    assert "overwrote the content of 1 file" in done.stdout, "notes.txt, and not the plan"

@@ -1,5 +1,7 @@
 """Names the files of a person's that an agent deleted, emptied or overwrote, once, when it happens."""
 
+import msgspec
+
 from spool.domain.loop.checkpoint import Losses
 from spool.domain.loop.events import Warned
 from spool.domain.text.plain_text import counted
@@ -12,9 +14,11 @@ _NAMED = 5
 class LossReport:
     """Emits what is lost since the beginning and has not been named yet."""
 
-    def __init__(self, beginnings: KeptBeginnings, emit: Emit) -> None:
+    def __init__(self, beginnings: KeptBeginnings, emit: Emit, *, own: tuple[str, ...] = ()) -> None:
         self.beginnings = beginnings
         self._emit = emit
+        self._own = own
+        """Where the change's own files are: agents tick their boxes, so that these change says nothing."""
         self._known = Losses()
 
     async def look(self) -> None:
@@ -26,6 +30,8 @@ class LossReport:
         except SpoolError as error:
             self._emit(Warned(message=str(error), hint=error.hint))
             return
+        overwritten = tuple(name for name in found.overwritten if not name.startswith(self._own))
+        found = msgspec.structs.replace(found, overwritten=overwritten)
         new, self._known = found.beyond(self._known), found
         for warning in warnings_of(new):
             self._emit(warning)

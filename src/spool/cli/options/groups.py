@@ -6,7 +6,7 @@ import click
 
 EXIT_CODES = (
     "Exit codes: 0 complete, 1 failed, 2 usage error, 3 iteration limit, 4 stuck, 5 done but commits failed, "
-    "130 interrupted."
+    "6 needs you, 130 interrupted."
 )
 _HEADINGS = (
     "Input",

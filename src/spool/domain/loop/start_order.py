@@ -79,6 +79,6 @@ def never_start(members: Sequence[Member], stands: Mapping[str, Stand]) -> dict[
 
 
 def total_exit_code(codes: Iterable[int]) -> int:
-    """Return the exit code of a batch: the first of 130, 1, 4, 3, 5 and 0 that occurred; any other counts as 1."""
+    """Return the exit code of a batch: the first of 130, 1, 4, 6, 3, 5 and 0 that occurred; any other counts as 1."""
     known = {code if code in _WORST_FIRST else ExitCode.FAILED for code in codes}
     return int(next((code for code in _WORST_FIRST if code in known), ExitCode.COMPLETE))

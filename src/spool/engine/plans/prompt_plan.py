@@ -90,7 +90,8 @@ class PromptPlan:
         self._head_before: str | None = None
         self._ticked_before = 0
         self._seen: tuple[str, ...] = ()
-        self._losses = LossReport(self.beginnings, self.emit) if self.beginnings else None
+        own = self.own_folders
+        self._losses = LossReport(self.beginnings, self.emit, own=own) if self.beginnings else None
 
     async def resume(self, memory: PromptMemory, *, edited: bool) -> PromptMemory:  # noqa: ARG002 - the protocol's
         """Keep the tree as it is before the run, and reset the idle count: limits count per run."""

@@ -83,7 +83,7 @@ class StoryPlan:
 
     def __post_init__(self) -> None:
         self._known = StoryList()
-        self._losses = LossReport(self.beginnings, self.emit)
+        self._losses = LossReport(self.beginnings, self.emit, own=self.own_folders)
         self._begun = False
         self._unsaved: tuple[str, ...] = ()  # already warned about
         self._resumed = False

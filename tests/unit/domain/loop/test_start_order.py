@@ -71,7 +71,7 @@ def test_what_depends_on_a_loop_that_failed_never_starts() -> None:
     ("codes", "code"),
     [
         ((), 0), ((0, 0), 0), ((0, 5), 5), ((5, 3), 3), ((3, 4), 4), ((4, 1), 1), ((1, 130), 130), ((0, 2), 1),
-        ((0, -9), 1), ((130, 1, 4, 3, 5, 0), 130), ((5, 4, 3), 4),
+        ((0, -9), 1), ((130, 1, 4, 3, 5, 0), 130), ((5, 4, 3), 4), ((0, 6, 3), 6), ((6, 4), 4),
     ],
 )  # fmt: skip
 def test_the_exit_code_is_the_worst_that_occurred(codes: tuple[int, ...], code: int) -> None:

@@ -59,7 +59,7 @@ class RunFlags(shared.LoopFlags, frozen=True, kw_only=True):
     cls=GroupedCommand,
     examples=_EXAMPLES,
     epilog="Exit codes: 0 complete, 1 failed or out of retries, 2 usage error, 4 stuck or out of budget, "
-    "5 done but commits failed, 130 interrupted; of several changes the first of 130, 1, 4, 3, 5, 0 that occurred.",
+    "5 done but commits failed, 6 needs you, 130 interrupted; of several changes the first of 130, 1, 4, 6, 3, 5, 0.",
 )
 @click.argument("changes", metavar="[CHANGE | PLAN.md]...", nargs=-1, shell_complete=complete_change)
 @takes(RunFlags)

@@ -83,11 +83,15 @@ def test_nobody_is_left_where_a_control_group_is_allowed(scratch: Scratch) -> No
 @pytest.mark.usefixtures("groups_allowed")
 def test_the_next_run_ends_what_is_left_when_the_guard_dies_too(scratch: Scratch) -> None:
     fake_agent(scratch, FAMILY)
-    with running(scratch, "Work") as runner:
-        told(scratch, "ready")
-        wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
-        kill_at_once(runner.pid, guard_of(scratch))
-    assert agents(scratch), "somebody is left, or the test shows nothing"
+    for _ in range(10):  # the next run may be one of a test beside this one, which then was faster
+        with running(scratch, "Work") as runner:
+            told(scratch, "ready")
+            wait_for(lambda: len(agents(scratch)) >= 7, "the whole family")
+            kill_at_once(runner.pid, guard_of(scratch))
+            if agents(scratch):
+                break
+    else:
+        pytest.fail("nobody was left, so the test shows nothing")
     shell_agent(scratch, f"echo '{PROMISE}'")
     assert scratch.ralph("Work").returncode == 0
     nobody_left(scratch, 30)

@@ -290,7 +290,7 @@ JS = """
 JS_RESULTS = {"sum > ok": "passed", "sum > bad": "failed", "sum > later": "skipped"}
 
 
-def test_jest_names_all_tests_when_verbose_and_counts_them_otherwise(project: Project) -> None:
+def test_jest_names_all_tests_unless_it_is_asked_to_be_brief_and_counts_them_then(project: Project) -> None:
     jest = need_runner("jest")
     project.write("package.json", '{"private": true}')
     project.write("a.test.js", JS)
@@ -300,7 +300,9 @@ def test_jest_names_all_tests_when_verbose_and_counts_them_otherwise(project: Pr
     assert statuses(verbose) == {**expected, "b.test.js > b": "passed"}
     assert verbose.complete
     shutil.rmtree(project.scratch)
-    short = project.results(f"'{jest}' --rootDir=.")
+    assert statuses(project.results(f"'{jest}' --rootDir=.")) == statuses(verbose), "the reporter is asked for names"
+    shutil.rmtree(project.scratch)
+    short = project.results(f"'{jest}' --rootDir=. --verbose=false")
     assert statuses(short) == {"a.test.js > sum > bad": "failed"}
     assert (short.unnamed, short.names_all) == (3, False)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spool.app.machine import extras
+from tests.support import PYTHON
 
 
 class Installed:
@@ -27,8 +28,8 @@ class Installed:
         ("uv-receipt.toml", "", "uv tool install --with 'starlette>=0.37' --with uvicorn ."),
         ("uv-receipt.toml", "file:///a%20b", "uv tool install --with 'starlette>=0.37' --with uvicorn '/a b'"),
         ("pipx_metadata.json", "file:///a", "pipx inject spool-loop 'starlette>=0.37' uvicorn"),
-        ("", "", f"{sys.executable} -m pip install '.[web]'"),
-        ("", "file:///a", f"{sys.executable} -m pip install '/a[web]'"),
+        ("", "", f"{PYTHON} -m pip install '.[web]'"),
+        ("", "file:///a", f"{PYTHON} -m pip install '/a[web]'"),
     ],
 )
 def test_uv_users_read_uv_tool_install_with_and_pipx_users_pipx_inject(
